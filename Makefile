@@ -1,0 +1,63 @@
+# Everything a developer does, one target each. `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --quiet --disable-pip-version-check
+STAMP := $(VENV)/.ready
+
+# Pyright is the locked one, on the locked Node.js: it need not ask the network for a newer.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help setup demo test lint bench soak kills lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create .venv with the locked packages and the protosim command
+
+# Made again only when what it was made from has changed; from nothing where its Python has gone.
+ifneq ($(shell $(RUN) -c 'print("works")' 2>/dev/null),works)
+.PHONY: $(STAMP)
+CLEAR := --clear
+endif
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "protosim needs Python 3.11 or newer, and '$(PYTHON)' is not: try make PYTHON=python3.12" >&2; \
+	  exit 3; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments: on Debian, apt-get install python3-venv" >&2; \
+	  exit 3; }
+	$(PYTHON) -m venv $(CLEAR) $(VENV)
+	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup ## the whole idea in a minute: break Raft, catch it, replay it, score a repair
+	@$(RUN) -m protosim demo
+
+test: lint ## check style and types, then run every test
+	$(RUN) -m pytest -n 2
+
+lint: setup ## ruff, mypy --strict and pyright
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+	$(RUN) -m pyright
+
+bench: setup ## measure speed beside its peers, as ratios
+	$(RUN) -m protosim bench
+
+soak: setup ## ten million events of the full portfolio over the reference
+	$(RUN) -m protosim soak
+
+kills: setup ## hunt every catalogued mutant and compare with the expected table
+	$(RUN) -m protosim kills
+
+lock: ## pin anew what pyproject.toml asks for (uses uv)
+	uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 \
+	  --custom-compile-command "make lock" --quiet pyproject.toml --output-file requirements.lock
+
+clean: ## remove what can be made again
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

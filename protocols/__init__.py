@@ -1,0 +1,1 @@
+"""The protocols, one a file."""

@@ -1,0 +1,455 @@
+"""The vocabulary of a protocol module. A protocol imports this file and nothing else of ours.
+
+A node is a state machine: an event comes in (`start`, a message, a timeout, a client's request), effects go
+out (`send`, `sync`, `set_timer`, `apply`, `reply`, ...). It reads no clock, no random number and no network, so
+the same events always give the same effects. The simulator carries the effects out in order, after the
+handler has returned, and may crash the node between any two of them.
+
+An observer watches runs from outside. It reads messages, durable writes, applied commands and replies, and
+never what a node says about itself.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, Protocol, SupportsIndex, TypeVar
+
+import attrs
+
+from protosim.values import conforms as conforms
+from protosim.values import message as message
+from protosim.values import value as value
+
+NodeId = str
+"""A node's name: "n1", "n2", ..."""
+Timer = str
+OpId = int
+"""A client operation's number, unique in a run."""
+Range = tuple[int, int]
+"""Shortest and longest, in microseconds; the scheduler draws."""
+
+MS = 1_000
+"""A millisecond, in the simulator's microseconds."""
+
+D = TypeVar("D", bound="Disk")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+# -- Effects: what a handler asks for, in order ------------------------------------------------------
+# Plain tuples, (kind, ...): they are made a million times a minute.
+
+SEND = 0  # (SEND, to, message)
+WRITE = 1  # (WRITE, ((field, value), ...)): one atomic write of some fields
+STORE = 2  # (STORE, field, index, entries): replace a log from `index` on
+SYNC = 3  # (SYNC,)
+SET_TIMER = 4  # (SET_TIMER, timer, shortest, longest)
+CANCEL = 5  # (CANCEL, timer)
+APPLY = 6  # (APPLY, index, command, result)
+REPLY = 7  # (REPLY, op, result)
+REFUSE = 8  # (REFUSE, op)
+
+Effect = tuple[Any, ...]
+
+# -- Checks ------------------------------------------------------------------------------------------
+
+refusals: list[tuple[str, ...]] = []
+"""What `holds` refused since the host last looked; for the host, not for protocols."""
+
+
+def holds(**checks: bool) -> bool:
+    """A conjunction of named checks, each mandated by the paper.
+
+    A keyword names its check for the reader, for the trace ("n2 refuses RequestVote: vote_once_per_term"), for
+    check coverage (a check that was never the sole reason to refuse is untested) and for the mutation engine
+    (dropping one keyword is one mutant). All are evaluated, so each must be pure and defined in every state.
+    """
+    for checked in checks.values():
+        if not checked:
+            refusals.append(tuple(name for name, ok in checks.items() if not ok))
+            return False
+    return True
+
+
+# -- Disk --------------------------------------------------------------------------------------------
+
+
+class Log(list[T]):
+    """A durable sequence that grows at its end and is cut there. Reads are a list's; it is written by `append`, `store`."""
+
+    __slots__ = ("_effects", "_field")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        super().__init__(items)
+        self._effects: list[Effect] = []
+        self._field = ""
+
+    def append(self, entry: T) -> None:
+        self.store(len(self), (entry,))
+
+    def store(self, index: int, entries: Sequence[T]) -> None:
+        """Replace what stands at position `index` (from 0) and after it by `entries`: one write."""
+        entries = tuple(entries)
+        self._effects.append((STORE, self._field, index, entries))
+        list.__setitem__(self, slice(index, None), entries)
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a Log is written by append and store only, so that every write is journalled")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    extend = insert = pop = remove = clear = sort = reverse = _refuse
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        return list.__getitem__(self, index)
+
+
+class Disk:
+    """Durable state: a subclass annotates its fields and gives each a default (a Log needs none).
+
+    `self.disk.x = value` is one write, `self.disk.write(x=..., y=...)` is one atomic write of several fields. A write
+    is durable once a `self.sync()` has covered it; a crash before that keeps any part of the unsynced writes.
+    """
+
+    FIELDS: ClassVar[dict[str, Any]] = {}  # name -> annotation, logs among them
+    LOGS: ClassVar[frozenset[str]] = frozenset()
+    _effects: list[Effect]
+
+    def __init_subclass__(cls) -> None:
+        hints = {k: v for k, v in cls.__annotations__.items() if k[0] != "_"}
+        logs = frozenset(k for k, v in hints.items() if getattr(v, "__origin__", v) is Log)
+        for name in hints:
+            if name not in logs and name not in cls.__dict__:
+                raise TypeError(f"{cls.__name__}.{name} needs a default: what a new disk holds")
+        cls.FIELDS, cls.LOGS = hints, logs
+
+    def __init__(self, effects: list[Effect], image: dict[str, Any] | None = None) -> None:
+        """A disk that holds `image` (field -> value; a log as a sequence), or the defaults."""
+        contents = self.blank() if image is None else image
+        for name in self.FIELDS:
+            content = contents[name]
+            if name in self.LOGS:
+                content = Log(content)
+                content._effects, content._field = effects, name
+            object.__setattr__(self, name, content)
+        object.__setattr__(self, "_effects", effects)
+
+    @classmethod
+    def blank(cls) -> dict[str, Any]:
+        """What a new disk holds."""
+        return {name: [] if name in cls.LOGS else getattr(cls, name) for name in cls.FIELDS}
+
+    def write(self, **fields: Any) -> None:
+        """One atomic write: after a crash, all of these fields are there or none."""
+        for name, content in fields.items():
+            if name not in self.FIELDS or name in self.LOGS:
+                raise AttributeError(f"{type(self).__name__} has no field {name!r} to write; it has {', '.join(self.FIELDS)}")
+            object.__setattr__(self, name, content)
+        self._effects.append((WRITE, tuple(fields.items())))
+
+    def __setattr__(self, name: str, content: Any) -> None:
+        self.write(**{name: content})
+
+
+# -- Applications ------------------------------------------------------------------------------------
+
+
+@value
+class Command:
+    """What a client asks of the replicated register map: "put" (answers the previous value) or "get"."""
+
+    op: str
+    key: str
+    value: int = 0
+
+    def __str__(self) -> str:
+        return f"put {self.key} {self.value}" if self.op == "put" else f"get {self.key}"
+
+
+class KeyValueStore:
+    """The application that every replica runs: pure, in-node, volatile."""
+
+    def __init__(self) -> None:
+        self.registers: dict[str, int] = {}
+
+    def apply(self, command: Command) -> int | None:
+        before = self.registers.get(command.key)
+        if command.op == "put":
+            self.registers[command.key] = command.value
+        return before
+
+    def copy(self) -> "KeyValueStore":
+        twin = KeyValueStore()
+        twin.registers = dict(self.registers)
+        return twin
+
+
+# -- Nodes -------------------------------------------------------------------------------------------
+
+
+def on(*messages: type) -> Callable[[F], F]:
+    """This method handles these messages: `handle(self, src, m)`."""
+    return _mark("_messages", messages)
+
+
+def on_timeout(timer: Timer) -> Callable[[F], F]:
+    """This method runs when the timer fires: `fired(self)`. A timer fires once each time that it is set."""
+    return _mark("_timer", timer)
+
+
+def _mark(attribute: str, content: Any) -> Callable[[F], F]:
+    def marked(function: F) -> F:
+        setattr(function, attribute, content)
+        return function
+
+    return marked
+
+
+class Node(Generic[D]):
+    """A state machine. Everything outside `self.disk` is volatile: `start` sets it, a crash loses it."""
+
+    HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {}
+    TIMERS: ClassVar[dict[Timer, Callable[..., None]]] = {}
+
+    me: NodeId
+    peers: tuple[NodeId, ...]  # without me
+    cluster_size: int
+    disk: D
+    now: int  # this node's own clock, microseconds; drifts if the clock fault says so
+    switches: Any
+
+    def __init_subclass__(cls) -> None:
+        methods = [getattr(cls, name) for name in dir(cls) if callable(getattr(cls, name))]
+        cls.HANDLERS = {m: f for f in methods for m in getattr(f, "_messages", ())}
+        cls.TIMERS = {f._timer: f for f in methods if hasattr(f, "_timer")}
+
+    # Events in; a protocol overrides `start`, `request`, and `receive` where all messages share a first step.
+
+    def start(self) -> None:
+        """At the beginning, and again after every crash."""
+
+    def receive(self, src: NodeId, m: Any) -> None:
+        self.HANDLERS[type(m)](self, src, m)
+
+    def request(self, op: OpId, command: Any) -> None:
+        """A client asks for `command`. Answer by `reply`, by `refuse` (certainly not done), or never (perhaps done)."""
+
+    # Effects out.
+
+    def send(self, to: NodeId, m: Any) -> None:
+        self._effects.append((SEND, to, m))
+
+    def broadcast(self, m: Any) -> None:
+        """To all peers."""
+        for peer in self.peers:
+            self._effects.append((SEND, peer, m))
+
+    def sync(self) -> None:
+        """Make what was written to `self.disk` so far durable, before the effects that follow."""
+        self._effects.append((SYNC,))
+
+    def set_timer(self, timer: Timer, within: Range) -> None:
+        """(Re)start a timer; the scheduler draws when, within the range, it fires."""
+        self._effects.append((SET_TIMER, timer, within[0], within[1]))
+
+    def cancel(self, timer: Timer) -> None:
+        self._effects.append((CANCEL, timer))
+
+    def apply(self, index: int, command: Any) -> Any:
+        """Hand the command at `index` (from 1) to the application; None is a no-op. The answer comes at once."""
+        result = None if command is None else self.application.apply(command)
+        self._effects.append((APPLY, index, command, result))
+        return result
+
+    def reply(self, op: OpId, result: Any) -> None:
+        self._effects.append((REPLY, op, result))
+
+    def refuse(self, op: OpId) -> None:
+        """Tell the client that the operation certainly took no effect."""
+        self._effects.append((REFUSE, op))
+
+    def is_majority(self, nodes: Iterable[NodeId]) -> bool:
+        """Whether these are more than half of the cluster."""
+        return len(set(nodes)) > self.cluster_size // 2
+
+    # For the host.
+
+    _effects: list[Effect]
+    application: Any
+
+    def copy(self) -> "Node[D]":
+        """An independent twin in the same state."""
+        twin = object.__new__(type(self))
+        for name, content in self.__dict__.items():
+            twin.__dict__[name] = _copied(content)
+        twin._effects = []
+        twin.disk = type(self.disk)(twin._effects, self.disk.__dict__)
+        return twin
+
+
+def _copied(x: Any) -> Any:
+    kind = type(x)
+    if kind is dict:
+        return {k: _copied(v) for k, v in x.items()}
+    if kind is list:
+        return [_copied(item) for item in x]
+    if kind is set:
+        return set(x)
+    return x.copy() if hasattr(x, "copy") and not isinstance(x, Disk) else x
+
+
+# -- Observers ---------------------------------------------------------------------------------------
+
+
+class Image(Protocol):
+    """What lies on a disk: each field by its name, a log as a list."""
+
+    def __getattr__(self, name: str) -> Any: ...
+
+
+class Facts(Protocol):
+    """What an observer may believe: it was reconstructed outside of the nodes."""
+
+    ids: tuple[NodeId, ...]
+    majority: int
+    now: int
+    healed_at: int | None  # when the faults ended for good, if they have
+
+    def written(self, node: NodeId) -> Image:
+        """The node's disk with everything that it wrote, synced or not."""
+        ...
+
+    def durable(self, node: NodeId) -> Image:
+        """The node's disk as a crash that keeps nothing unsynced would leave it."""
+        ...
+
+    def up(self, node: NodeId) -> bool: ...
+
+
+class Observer:
+    """History variables, and invariants over them. Its methods subscribe to what changed, and run in order of definition.
+
+    A method marked `always` or `warning` returns None, or one sentence that says what is broken. One marked `sometimes`
+    returns True when the goal has been reached. One marked `eventually` runs at the end of a healed run and returns None
+    or a sentence.
+    """
+
+    facts: Facts
+
+    def begin(self) -> None:
+        """Set the history variables of an empty run."""
+
+    def copy(self, facts: Facts) -> "Observer":
+        twin = object.__new__(type(self))
+        for name, content in self.__dict__.items():
+            twin.__dict__[name] = content if name == "facts" else _copied(content)
+        twin.facts = facts
+        return twin
+
+
+@attrs.frozen
+class Invariant:
+    """What a method of an observer promises."""
+
+    name: str  # "election_safety"
+    mode: str  # "always", "warning", "sometimes", "eventually"
+    title: str  # "Election Safety"
+    statement: str
+    source: str
+
+
+def always(statement: str, source: str) -> Callable[[F], F]:
+    """Safety: never broken, in any run."""
+    return _invariant("always", statement, source)
+
+
+def warning(statement: str, source: str) -> Callable[[F], F]:
+    """An inductive strengthening: when it breaks, a violation has become possible."""
+    return _invariant("warning", statement, source)
+
+
+def sometimes(statement: str, source: str = "") -> Callable[[F], F]:
+    """A goal that runs must reach, or they prove nothing."""
+    return _invariant("sometimes", statement, source)
+
+
+def eventually(statement: str, source: str = "") -> Callable[[F], F]:
+    """Liveness: judged at the end of a run whose faults healed, under a fair scheduler."""
+    return _invariant("eventually", statement, source)
+
+
+def _invariant(mode: str, statement: str, source: str) -> Callable[[F], F]:
+    def marked(function: F) -> F:
+        title = function.__name__.replace("_", " ").title()
+        function._invariant = Invariant(function.__name__, mode, title, statement, source)  # type: ignore[attr-defined]
+        return function
+
+    return marked
+
+
+def sent(*messages: type) -> Callable[[F], F]:
+    """`method(self, node, dst, m)`: the node handed the message to the network."""
+    return _mark("_fact", ("sent", tuple(m.__name__ for m in messages)))
+
+
+def wrote(*fields: str) -> Callable[[F], F]:
+    """`method(self, node, before)`: one of these fields was written; `before` maps each written field to its old value."""
+    return _mark("_fact", ("wrote", fields))
+
+
+def stored(log: str) -> Callable[[F], F]:
+    """`method(self, node, index, removed, added)`: a log changed from position `index` (from 0) on."""
+    return _mark("_fact", ("stored", (log,)))
+
+
+def applied(function: F) -> F:
+    """`method(self, node, index, command, result)`: the node's application executed the command."""
+    return _mark("_fact", ("applied", ()))(function)
+
+
+def replied(function: F) -> F:
+    """`method(self, node, op, command, result)`: a client got its answer."""
+    return _mark("_fact", ("replied", ()))(function)
+
+
+def restarted(function: F) -> F:
+    """`method(self, node)`: the node is up again, with what its disk had kept."""
+    return _mark("_fact", ("restarted", ()))(function)
+
+
+def literal(invariant: str) -> Callable[[F], F]:
+    """The paper's own form of an invariant, over all states; slow. Sampled, and both forms must break at the same event."""
+    return _mark("_literal", invariant)
+
+
+# -- Protocols ---------------------------------------------------------------------------------------
+
+
+def switch(default: T, choices: tuple[T, ...], says: str) -> T:
+    """A protocol's option: its default, the values that swarms draw from, and what it does."""
+    return attrs.field(default=default, metadata={"choices": choices, "says": says})  # type: ignore[no-any-return]
+
+
+@attrs.frozen
+class NoSwitches:
+    """A protocol without options."""
+
+
+@attrs.frozen(kw_only=True)
+class ProtocolSpec:
+    """Everything that the simulator needs to know of a protocol; a module names it PROTOCOL."""
+
+    name: str
+    paper: str
+    node: type[Node[Any]]
+    disk: type[Disk]
+    observers: tuple[type[Observer], ...]
+    workload: Callable[[int, int], Any]  # (operation number, 32 random bits) -> command
+    switches: type = NoSwitches
+    application: type = KeyValueStore
+    sizes: tuple[int, ...] = (3, 5)  # cluster sizes that hunts draw from, the commonest first
+    smallest: int = 1  # smaller clusters make no sense
+    note_sizes: str = ""  # why
+
+    def invariants(self) -> Iterator[Invariant]:
+        """In order of definition."""
+        for observer in self.observers:
+            for method in observer.__dict__.values():
+                if hasattr(method, "_invariant"):
+                    yield method._invariant

@@ -1,0 +1,118 @@
+"""A program: a protocol as it is to be run, from its module or from edited source text.
+
+What judges it (observers, workload) always comes from the reference in `protocols/`.
+"""
+
+import difflib
+import importlib
+import linecache
+import pkgutil
+import sys
+import types
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from protosim.api import ProtocolSpec
+from protosim.errors import UserError
+from protosim.values import value_classes
+
+
+@attrs.frozen(eq=False)
+class Program:
+    """A protocol that can be run in this process."""
+
+    name: str
+    source: str
+    spec: ProtocolSpec  # the reference's, with this source's node, disk and switches
+    classes: dict[str, Any]  # every value class of the module, by name
+    mutants: tuple[str, ...] = ()
+    origin: str = ""  # the file that --source named
+
+
+def modules(package: str) -> list[str]:
+    """The names of a package's modules, sorted: one a protocol, scheduler, fault, operator."""
+    found = importlib.import_module(package)
+    return sorted(m.name for m in pkgutil.iter_modules(found.__path__) if not m.name.startswith("_"))
+
+
+def nearest(name: str, known: Iterable[str], what: str) -> UserError:
+    """The error for an unknown name, with the closest known ones."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    advice = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known)}."
+    return UserError(f"There is no {what} {name!r}: {advice}")
+
+
+def reference(name: str) -> Program:
+    """The protocol as it stands in `protocols/`."""
+    if name not in modules("protocols"):
+        raise nearest(name, modules("protocols"), "protocol")
+    module = importlib.import_module(f"protocols.{name}")
+    path = Path(str(module.__file__))
+    return Program(name, path.read_text("utf-8"), module.PROTOCOL, value_classes([module]))
+
+
+_LOADED: dict[tuple[str, str], Program] = {}
+
+
+def from_source(name: str, source: str, *, mutants: Sequence[str] = (), origin: str = "") -> Program:
+    """The protocol as edited: `source` is a whole module like `protocols/<name>.py`."""
+    key = (name, source)
+    if key in _LOADED:
+        return attrs.evolve(_LOADED[key], mutants=tuple(mutants), origin=origin)
+    trusted = reference(name)
+    module = _execute(name, source, origin or f"<{'+'.join(mutants) or name}>")
+    spec = getattr(module, "PROTOCOL", None)
+    if not isinstance(spec, ProtocolSpec) or spec.name != name:
+        raise UserError(
+            f"{origin or 'The source'} lacks the entry point of a protocol: PROTOCOL = ProtocolSpec(name={name!r}, ...)"
+        )
+    spec = attrs.evolve(trusted.spec, node=spec.node, disk=spec.disk, switches=spec.switches)
+    program = Program(name, source, spec, value_classes([module]), tuple(mutants), origin)
+    _LOADED[key] = program
+    return program
+
+
+def _execute(name: str, source: str, title: str) -> types.ModuleType:
+    unique = f"protosim_{name}_{blake2b(source.encode(), digest_size=6).hexdigest()}"
+    module = types.ModuleType(unique)
+    module.__file__ = title
+    linecache.cache[title] = (len(source), None, source.splitlines(keepends=True), title)
+    sys.modules[unique] = module
+    try:
+        code = compile(source, title, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f", line {line}" if line else ""
+        raise UserError(f"{title}{where} does not parse: {getattr(error, 'msg', error)}") from None
+    try:
+        exec(code, module.__dict__)
+    except Exception as error:
+        raise UserError(f"{title} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def read_source(path: str) -> str:
+    """The text of a source file. Raises UserError if there is none."""
+    try:
+        return Path(path).read_text("utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not UTF-8 text, so it is no Python source") from None
+
+
+def load(name: str, mutants: Sequence[str] = (), source: str | None = None) -> Program:
+    """The reference, or the edited file `source`, with the mutants applied."""
+    program = reference(name) if source is None else from_source(name, read_source(source), origin=source)
+    if not mutants:
+        return program
+    import mutations
+
+    drift = [mutations.find(name, mutant, program.source) for mutant in mutants]
+    text = mutations.apply_all(program.source, drift)
+    return from_source(name, text, mutants=tuple(m.id for m in drift), origin=source or "")

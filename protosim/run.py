@@ -1,0 +1,203 @@
+"""Run a scenario in this process: world, nodes, and what came out."""
+
+import importlib
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from protosim import api
+from protosim.api import Effect, Node, Observer
+from protosim.errors import UserError
+from protosim.program import Program, modules, nearest
+from protosim.scenario import Choice, Scenario
+from protosim.schedule import Schedule
+from protosim.watchdog import watched
+from protosim.world import DELIVER, REQUEST, START, TIMEOUT, Broken, ProtocolFailure, World
+
+
+class LocalHost:
+    """The nodes of one world, in this process."""
+
+    def __init__(self, program: Program, scenario: Scenario) -> None:
+        self.spec = program.spec
+        self.ids = scenario.node_ids()
+        self.switches = make_switches(program, scenario.switches)
+        self.nodes: list[Node[Any] | None] = [None] * len(self.ids)
+
+    def boot(self, at: int, image: dict[str, Any]) -> Node[Any]:
+        node = object.__new__(self.spec.node)
+        node._effects = []
+        node.me = self.ids[at]
+        node.peers = tuple(name for name in self.ids if name != node.me)
+        node.cluster_size = len(self.ids)
+        node.disk = self.spec.disk(node._effects, image)
+        node.application = self.spec.application()
+        node.switches = self.switches
+        self.nodes[at] = node
+        return node
+
+    def step(self, world: World) -> tuple[list[Effect], list[tuple[str, ...]]]:
+        """Let the node handle the world's event. The lists are reused: carry them out before the next step."""
+        kind, at, event = world.event[0], world.at, world.event
+        node = self.nodes[at]
+        try:
+            if kind == START:
+                node = self.boot(at, event[1])
+            assert node is not None
+            node.now = world.clock_of(at)
+            if kind == DELIVER:
+                node.receive(event[1], event[2])
+            elif kind == TIMEOUT:
+                node.TIMERS[event[1]](node)
+            elif kind == REQUEST:
+                node.request(event[1], event[2])
+            else:
+                node.start()
+        except Exception as error:
+            api.refusals.clear()
+            raise failure(self.ids[at], event, error) from error
+        return node._effects, api.refusals
+
+    def copy(self) -> "LocalHost":
+        twin = object.__new__(LocalHost)
+        twin.__dict__.update(self.__dict__)
+        twin.nodes = [node.copy() if node is not None else None for node in self.nodes]
+        return twin
+
+
+def failure(node: str, event: tuple[Any, ...], error: BaseException) -> ProtocolFailure:
+    """The sentence for an exception in a handler: what, where, and the event that led to it."""
+    if isinstance(error, ProtocolFailure):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{frames[-1].name}, line {frames[-1].lineno}" if frames else "an unknown place"
+    return ProtocolFailure(f"{type(error).__name__}: {error}, in {where}, while {node} handled {spell_event(event)}")
+
+
+def spell_event(event: tuple[Any, ...]) -> str:
+    """An event for a person."""
+    match event[0]:
+        case 0:
+            return f"{event[2]} from {event[1]}"
+        case 1:
+            return f"the timeout {event[1]}"
+        case 2:
+            return f"the request {event[2]}"
+        case _:
+            return "its start"
+
+
+def run_to_end(world: World, host: LocalHost) -> None:
+    """Drive the world until it is over. Raises ProtocolFailure."""
+    advance, resume, step = world.advance, world.resume, host.step
+    with watched(world):
+        while advance():
+            effects, refused = step(world)
+            resume(effects, refused)
+            effects.clear()
+            if refused:
+                refused.clear()
+
+
+@attrs.define
+class Run:
+    """What a run was: how far it went, what broke, what it covered."""
+
+    scenario: Scenario
+    events: int
+    simulated_us: int
+    digest: str
+    violation: Broken | None
+    warning: Broken | None
+    failure: str  # what no protocol may do, as a sentence
+    reached: tuple[str, ...]  # `sometimes` goals
+    missed: tuple[str, ...]
+    faults_fired: dict[str, int]
+    checks_refused: dict[str, tuple[int, int]]  # check -> (refusals, as the sole reason)
+    linearizable: str = "not checked"
+
+    @property
+    def status(self) -> str:
+        if self.violation is not None:
+            return "violation"
+        if self.failure:
+            return "error"
+        return "inconclusive" if self.warning is not None or self.missed else "ok"
+
+
+def make_switches(program: Program, values: dict[str, Any]) -> Any:
+    """The protocol's switches. Raises UserError for an unknown one or a value it cannot take."""
+    fields = {field.name: field for field in attrs.fields(program.spec.switches)}
+    for name, value in values.items():
+        if name not in fields:
+            raise nearest(name, fields, f"switch of {program.name}")
+        if type(value) is not type(fields[name].default) or (type(value) is int and not 1 <= value <= 10**6):
+            raise UserError(
+                f"The switch {name} of {program.name} cannot be {value!r}: "
+                f"it is {fields[name].default!r} by default, and for example {fields[name].metadata['choices']}"
+            )
+    return program.spec.switches(**values)
+
+
+def make_schedule(choice: Choice) -> Schedule:
+    if choice.name not in modules("schedulers"):
+        raise nearest(choice.name, modules("schedulers"), "scheduler")
+    made: Schedule = importlib.import_module(f"schedulers.{choice.name}").make(dict(choice.params))
+    return made
+
+
+def make_fault(choice: Choice) -> Any:
+    if choice.name not in modules("faults"):
+        raise nearest(choice.name, modules("faults"), "fault")
+    return importlib.import_module(f"faults.{choice.name}").make(dict(choice.params))
+
+
+def make_world(program: Program, scenario: Scenario, *, observers: Sequence[type[Observer]] | None = None,
+               digest: bool = True) -> World:
+    """The world of a scenario; scripted scenarios have a world of their own."""
+    if scenario.script is not None:
+        from protosim.script import ScriptedWorld
+
+        return ScriptedWorld(scenario, program.spec, observers=observers, digest=digest)
+    faults = [make_fault(choice) for choice in scenario.faults]
+    schedule = make_schedule(scenario.scheduler)
+    return World(scenario, program.spec, schedule, faults, observers=observers, digest=digest)
+
+
+def finish(world: World, failed: str = "") -> Run:
+    """The Run of a world that is over."""
+    from protosim.history import judge_history
+
+    linearizable = "not checked"
+    if world.observers and not failed and world.violation is None:
+        linearizable = judge_history(world)
+    goals = {i.name for i in world.spec.invariants() if i.mode == "sometimes"} if world.observers else set[str]()
+    return Run(
+        scenario=world.scenario,
+        events=world.events,
+        simulated_us=world.now,
+        digest=world.digest(),
+        violation=world.violation,
+        warning=world.warning,
+        failure=failed,
+        reached=tuple(sorted(world.reached)),
+        missed=tuple(sorted(goals - world.reached)),
+        faults_fired=dict(sorted(world.fired.items())),
+        checks_refused={name: (all_, sole) for name, (all_, sole) in sorted(world.refused.items())},
+        linearizable=linearizable,
+    )
+
+
+def simulate(program: Program, scenario: Scenario, *, observers: Sequence[type[Observer]] | None = None,
+             digest: bool = True, recorder: Any = None) -> Run:
+    """Run the scenario to its end, to the first violation, or to the protocol's failure."""
+    world = make_world(program, scenario, observers=observers, digest=digest)
+    world.recorder = recorder
+    host = LocalHost(program, scenario)
+    try:
+        run_to_end(world, host)
+    except ProtocolFailure as failed:
+        return finish(world, str(failed))
+    return finish(world)

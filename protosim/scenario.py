@@ -1,0 +1,62 @@
+"""Scenario: everything that decides a run, as data; saved as readable JSON."""
+
+from typing import Any, Literal
+
+import attrs
+
+Kind = Literal["deliver", "timeout", "request", "crash", "restart", "reboot"]
+
+
+@attrs.frozen
+class Choice:
+    """A scheduler or a fault by name, with its parameters (integers: microseconds, shares in 1/1000, switches)."""
+
+    name: str
+    params: dict[str, int] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Step:
+    """One event of a script. A message is named by sender, type, fingerprint and repeat count, never by a position."""
+
+    do: Kind
+    node: str
+    at: int = 0  # simulated microseconds
+    src: str = ""  # deliver: the sender
+    message: str = ""  # deliver: the type
+    fingerprint: int = 0  # deliver: of the canonical bytes and the link
+    repeat: int = 1  # deliver: this message's n-th sending on this link
+    timer: str = ""  # timeout
+    op: int = 0  # request
+    command: Any = None  # request: in wire form
+    clock: int | None = None  # the node's own clock, where it differs from `at`
+    cut: int | None = None  # the node crashes after this many effects of the event
+    kept: tuple[tuple[int, int], ...] = ()  # a crash keeps these unsynced writes: (position, entries kept or -1 for all)
+
+
+@attrs.frozen
+class Fork:
+    """From this many events on, decisions are drawn from another seed."""
+
+    at_event: int
+    seed: int
+
+
+@attrs.frozen(kw_only=True)
+class Scenario:
+    """Protocol, cluster, seed, scheduler, faults, bounds; and, for a shortened story, the script that replaces the schedule."""
+
+    protocol: str
+    seed: int
+    nodes: int = 3
+    switches: dict[str, Any] = attrs.field(factory=dict)
+    scheduler: Choice = Choice("uniform")
+    faults: tuple[Choice, ...] = ()
+    events: int = 1500  # at most
+    horizon: int = 10**12  # simulated microseconds at most
+    heal: int | None = None  # the faults end here; progress is due by the horizon
+    forks: tuple[Fork, ...] = ()
+    script: tuple[Step, ...] | None = None
+
+    def node_ids(self) -> tuple[str, ...]:
+        return tuple(f"n{i}" for i in range(1, self.nodes + 1))

@@ -1,0 +1,83 @@
+"""A story: the shortest run in which an invariant broke, as data to be drawn and read.
+
+A Run is made of events; a Story is what a reader wants to know about the few that matter. It says
+nothing about how it is drawn: `protosim.show` turns it into text, SVG or a page. All of it is
+strings, ints, bools and tuples, so that cattrs carries it to JSON and back.
+"""
+
+from itertools import pairwise
+from typing import Literal
+
+import attrs
+
+Kind = Literal["start", "deliver", "timeout", "request", "crash", "restart", "fault"]
+
+DURABLE = "disk."  # prefix of the fields in `Moment.state` that survive a crash
+
+
+@attrs.frozen
+class Moment:
+    """One event at one node, with everything that the node did about it."""
+
+    number: int  # from 1, rising; how the other moments and the reader refer to it
+    at: int  # simulated microseconds
+    node: str  # where; a fault that concerns no single node may name none of the story's nodes
+    kind: Kind
+    what: str  # short: "RequestVote", "election", "put x 3"
+    detail: str = ""  # in full: "RequestVote(term=2, last=(1, 1))"; "" if there is no more to say
+    peer: str | None = None  # who sent it
+    cause: int | None = None  # number of the moment in which it was sent
+    refused: tuple[str, ...] = ()  # names of the checks that refused
+    wrote: tuple[str, ...] = ()  # "term = 2", "log[3] = (2, put x 3)"
+    synced: bool = False  # whether its writes had reached the disk when it ended
+    sent: tuple[tuple[str, str], ...] = ()  # (destination, the message in full)
+    applied: tuple[str, ...] = ()
+    replied: tuple[str, ...] = ()
+    state: tuple[tuple[str, str], ...] = ()  # (field, value) afterwards; durable ones "disk.…"
+    changed: tuple[str, ...] = ()  # fields of `state` that this moment changed
+    cut: str | None = None  # how the node crashed half-way: "crashed before its 2nd effect"
+
+
+def in_order(moments: tuple[Moment, ...]) -> bool:
+    """Whether numbers start at 1 or later and rise."""
+    numbers = [0, *(m.number for m in moments)]
+    return all(a < b for a, b in pairwise(numbers))
+
+
+@attrs.frozen
+class Story:
+    """Moments in order, and the invariant that is broken once the last of them is over.
+
+    Raises ValueError, with a sentence, if the moments do not fit together.
+    """
+
+    protocol: str
+    mutants: tuple[str, ...]
+    nodes: tuple[str, ...]  # in the order in which they are drawn
+    moments: tuple[Moment, ...]
+    invariant: str  # "election_safety"
+    title: str  # "Election Safety"
+    statement: str  # what the invariant says, with its source
+    sentence: str  # how it broke here
+    replay: str  # the command that replays it
+    lost: tuple[tuple[int, str, str], ...] = ()  # never delivered: (sent at moment, to, what)
+
+    def __attrs_post_init__(self) -> None:
+        if len(set(self.nodes)) != len(self.nodes):
+            raise ValueError(f"A story's nodes must differ; these do not: {', '.join(self.nodes)}.")
+        if not in_order(self.moments):
+            raise ValueError("A story's moments must be numbered upwards, from 1.")
+        place = {m.number: m.node for m in self.moments}
+        for m in self.moments:
+            if m.node not in self.nodes and m.kind != "fault":
+                raise ValueError(f"Moment {m.number} is at {m.node!r}, not a node of the story.")
+            if m.cause is None:
+                continue
+            if m.cause >= m.number or place.get(m.cause) != m.peer:
+                raise ValueError(
+                    f"Moment {m.number} says that {m.peer!r} caused it at moment {m.cause},"
+                    " which is not an earlier moment of that node."
+                )
+        for number, _, what in self.lost:
+            if place.get(number) not in self.nodes:
+                raise ValueError(f"{what!r} was lost, but no node of the story sent it at {number}.")

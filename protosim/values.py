@@ -1,0 +1,235 @@
+"""Values: what crosses the network or lies on a disk. Immutable all the way down, with one canonical form.
+
+A value has three forms. In a handler it is an attrs object. In a digest and in a fingerprint it is
+its canonical bytes (`encode`), equal exactly when the values are. On a pipe it is plain JSON
+(`to_wire`, `from_wire`).
+"""
+
+import os
+import struct
+import types
+import typing
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+import attrs
+
+T = TypeVar("T")
+
+_INT64 = struct.Struct("<q").pack
+_LENGTH = struct.Struct("<I").pack
+
+STRICT = os.environ.get("PROTOSIM_STRICT", "") == "1"
+"""In strict mode every value is frozen: slower, and an assignment to a field fails where it stands."""
+
+
+class Value:
+    """Base of every value class; `@message` and `@value` add it."""
+
+    __slots__ = ()
+    FIELDS: ClassVar[tuple[tuple[str, Any], ...]]  # (name, annotation), in order
+    _encoded: bytes | None
+
+    def encode(self) -> bytes:
+        """The canonical bytes, computed once."""
+        raise NotImplementedError
+
+    def fresh_encoding(self) -> bytes:
+        """The canonical bytes as of now: different from `encode()` if somebody changed a field."""
+        raise NotImplementedError
+
+
+@dataclass_transform(eq_default=True, order_default=True)
+def value(cls: type[T]) -> type[T]:
+    """Make `cls` an immutable value: compared and ordered by its fields, safe to share and to duplicate.
+
+    Fields may be int, bool, str, bytes, None, Enum, other values, tuples of these, and unions of
+    these; anything mutable is refused here, where the class is defined.
+    Raises TypeError with a sentence that names the field.
+    """
+    annotations = typing.get_type_hints(cls)
+    own = [name for name in cls.__dict__.get("__annotations__", {}) if name[0] != "_"]
+    for name in own:
+        _require_immutable(annotations[name], f"{cls.__name__}.{name}")
+    namespace = {k: v for k, v in cls.__dict__.items() if k not in ("__dict__", "__weakref__")}
+    namespace["_encoded"] = attrs.field(init=False, default=None, eq=False, repr=False)
+    namespace["__annotations__"] = {**cls.__dict__.get("__annotations__", {}), "_encoded": Any}
+    namespace["FIELDS"] = tuple((name, annotations[name]) for name in own)
+    base = types.new_class(cls.__name__, (Value,), {}, lambda ns: ns.update(namespace))
+    made: Any = attrs.define(slots=True, eq=True, order=True, unsafe_hash=True, frozen=STRICT)(base)
+    made.fresh_encoding = _encoder(made)
+    made.encode = _encode_once
+    return typing.cast("type[T]", made)
+
+
+message = value
+"""A value that is sent by itself. The same decorator: the second name is for the reader."""
+
+
+def _encode_once(self: Any) -> bytes:
+    encoded: bytes | None = self._encoded
+    if encoded is None:
+        encoded = self.fresh_encoding()
+        object.__setattr__(self, "_encoded", encoded)
+    return encoded
+
+
+def _encoder(cls: Any) -> Callable[[Any], bytes]:
+    """One function a class: all its numbers in one `struct.pack`, the rest item by item."""
+    numbers = [name for name, kind in cls.FIELDS if kind is int or kind is bool]
+    others = [name for name, kind in cls.FIELDS if kind is not int and kind is not bool]
+    tag = _text(cls.__name__)
+    pack = struct.Struct("<" + "q" * len(numbers)).pack
+    parts = ["tag"]
+    if numbers:
+        parts.append(f"pack({', '.join(f'self.{name}' for name in numbers)})")
+    parts += [f"encode(self.{name})" for name in others]
+    scope: dict[str, Any] = {"tag": b"v" + tag, "pack": pack, "encode": encode}
+    exec(f"def fast(self): return {' + '.join(parts)}", scope)
+    fast: Callable[[Any], bytes] = scope["fast"]
+
+    def fresh_encoding(self: Any) -> bytes:
+        try:
+            return fast(self)
+        except (struct.error, TypeError) as error:
+            mistyped = [f"{name}={getattr(self, name)!r}" for name, _ in cls.FIELDS]
+            raise TypeError(f"{cls.__name__}({', '.join(mistyped)}) has no canonical form: {error}") from None
+
+    return fresh_encoding
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode("utf-8", "surrogatepass")
+    return _LENGTH(len(raw)) + raw
+
+
+def encode(x: Any) -> bytes:
+    """Canonical bytes of anything that a value may hold. Raises TypeError for anything else."""
+    kind = type(x)
+    if kind is int:
+        return b"i" + _INT64(x)
+    if kind is str:
+        return b"s" + _text(x)
+    if kind is tuple:
+        return b"(" + _LENGTH(len(x)) + b"".join([encode(item) for item in x])
+    if x is None:
+        return b"N"
+    if kind is bool:
+        return b"T" if x else b"F"
+    if isinstance(x, Value):
+        return x.encode()
+    if kind is bytes:
+        return b"b" + _LENGTH(len(x)) + x
+    if isinstance(x, Enum):
+        return b"e" + _text(x.name)
+    raise TypeError(f"{x!r} is a {kind.__name__}, which no message or disk can hold")
+
+
+def plain_alternatives(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the annotation alone."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
+
+
+def _require_immutable(annotation: Any, where: str) -> None:
+    for kind in plain_alternatives(annotation):
+        if kind in (int, bool, str, bytes, None, type(None)):
+            continue
+        if typing.get_origin(kind) is tuple:
+            for item in typing.get_args(kind):
+                if item is not Ellipsis:
+                    _require_immutable(item, where)
+            continue
+        if isinstance(kind, type) and issubclass(kind, (Value, Enum)):
+            continue
+        raise TypeError(
+            f"{where} is a {getattr(kind, '__name__', kind)}: a value holds only int, bool, str, bytes, None, "
+            "Enum, other values and tuples of these, so that it can be shared and duplicated safely"
+        )
+
+
+# -- JSON for pipes and files ------------------------------------------------------------------------
+
+
+def to_wire(x: Any) -> Any:
+    """Plain JSON: a value becomes ["ClassName", field, ...], a tuple ["", item, ...]."""
+    if x is None or type(x) in (int, str, bool):
+        return x
+    if type(x) is tuple:
+        return ["", *map(to_wire, x)]
+    if isinstance(x, Value):
+        return [type(x).__name__, *(to_wire(getattr(x, name)) for name, _ in x.FIELDS)]
+    if isinstance(x, Enum):
+        return ["enum", type(x).__name__, x.name]
+    if type(x) is bytes:
+        return ["bytes", x.hex()]
+    raise TypeError(f"{x!r} is a {type(x).__name__}, which no message or disk can hold")
+
+
+def from_wire(raw: Any, classes: dict[str, Any]) -> Any:
+    """The value that `to_wire` wrote. Raises ValueError with a sentence; believes nothing it reads."""
+    if raw is None or type(raw) in (int, str, bool):
+        if type(raw) is int and not -(2**63) <= raw < 2**63:
+            raise ValueError(f"{raw} does not fit in 64 bits")
+        return raw
+    if type(raw) is not list or not raw or type(raw[0]) is not str:
+        raise ValueError(f"{raw!r} is no value")
+    tag, *items = raw
+    if tag == "":
+        return tuple(from_wire(item, classes) for item in items)
+    if tag == "bytes" and len(items) == 1 and type(items[0]) is str:
+        return bytes.fromhex(items[0])
+    if tag == "enum" and len(items) == 2 and items[0] in classes:
+        return _enum_member(classes[items[0]], items[1])
+    cls = classes.get(tag)
+    if cls is None or not issubclass(cls, Value):
+        raise ValueError(f"there is no message or value {tag!r}; known: {', '.join(sorted(classes))}")
+    if len(items) != len(cls.FIELDS):
+        raise ValueError(f"{tag} has {len(cls.FIELDS)} fields, not {len(items)}")
+    fields = [from_wire(item, classes) for item in items]
+    for (name, annotation), field in zip(cls.FIELDS, fields, strict=True):
+        if not conforms(field, annotation):
+            raise ValueError(f"{tag}.{name} is {field!r}, which is not {_spell(annotation)}")
+    return cls(*fields)
+
+
+def _enum_member(cls: Any, name: Any) -> Any:
+    if isinstance(cls, type) and issubclass(cls, Enum) and type(name) is str and name in cls.__members__:
+        return cls[name]
+    raise ValueError(f"{name!r} is no member of {cls}")
+
+
+def conforms(x: Any, annotation: Any) -> bool:
+    """Whether `x` is of the annotated type, all the way down."""
+    for kind in plain_alternatives(annotation):
+        if kind is None or kind is type(None):
+            if x is None:
+                return True
+        elif typing.get_origin(kind) is tuple:
+            items = typing.get_args(kind)
+            if type(x) is not tuple:
+                continue
+            if len(items) == 2 and items[1] is Ellipsis:
+                if all(conforms(item, items[0]) for item in x):
+                    return True
+            elif len(items) == len(x) and all(map(conforms, x, items)):
+                return True
+        elif type(x) is kind:
+            return True
+    return False
+
+
+def _spell(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def value_classes(modules: Iterable[Any]) -> dict[str, Any]:
+    """Every value and Enum class that the modules name, by name: the schema of their messages."""
+    return {
+        x.__name__: x
+        for module in modules
+        for x in vars(module).values()
+        if isinstance(x, type) and issubclass(x, (Value, Enum)) and x not in (Value, Enum)
+    }

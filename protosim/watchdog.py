@@ -1,0 +1,44 @@
+"""A timer on CPU time: a handler that loops for ever becomes a failure of the protocol instead of a silent hang."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+TICK = 0.5  # seconds of CPU time
+PATIENCE = 4  # ticks without a new event
+
+
+@contextlib.contextmanager
+def watched(world: Any) -> Iterator[None]:
+    """Within this block the world must count a new event every two seconds of CPU time, or ProtocolFailure is raised.
+
+    Works in a main thread where the system has interval timers (not on Windows); elsewhere it does nothing.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    from protosim.world import ProtocolFailure
+
+    seen, idle = -1, 0
+
+    def tick(*_: Any) -> None:
+        nonlocal seen, idle
+        idle = idle + 1 if world.events == seen else 0
+        seen = world.events
+        if idle >= PATIENCE:
+            from protosim.run import spell_event
+
+            raise ProtocolFailure(
+                f"{world.ids[world.at]} used {TICK * PATIENCE:g} s of CPU time on one event, {spell_event(world.event)}: "
+                "it seems to loop for ever"
+            )
+
+    before = signal.signal(signal.SIGVTALRM, tick)
+    signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,624 @@
+"""The world: a sans-I/O, snapshotable kernel. It knows the schedule, the network, the disks and the crashes, not the nodes.
+
+    while world.advance():                      # -> world.at, world.event: one node must handle one event
+        effects, refused = host.step(world)     # in this process, or in another
+        world.resume(effects, refused)          # carry the effects out, tell the observers
+
+Local runs, hundreds of interleaved scenarios over pipes, replays and forked searches share it.
+"""
+
+import struct
+from collections.abc import Sequence
+from hashlib import blake2b
+from heapq import heapify, heappop, heappush
+from typing import Any
+from zlib import crc32
+
+import attrs
+
+from protosim.api import STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec
+from protosim.clock import SIMPY, Clock
+from protosim.disk import DiskImage, Kept, choose_kept
+from protosim.keys import MASK, derive, label, mix
+from protosim.scenario import Scenario
+from protosim.schedule import Schedule
+from protosim.values import Value, encode
+
+# Kinds of heap entries: (due, order, kind, ...)
+DELIVER = 0  # (..., dst, src, message, key)
+TIMEOUT = 1  # (..., node, timer)
+REQUEST = 2  # (..., op)
+FAULT = 3  # (..., fault, payload)
+START = 4  # (..., node): a crashed node comes back
+HEAL = 5  # (...,)
+CRASH = 6  # only an event, never in the heap
+
+ODD = 0x9E3779B97F4A7C15  # spreads the clock's small numbers over 64 bits
+STEP_US = 1_000  # what an event takes where the schedule has priorities instead of times
+
+_HEADER = struct.Struct("<QBB").pack
+
+
+class ProtocolFailure(Exception):
+    """The protocol did what no protocol may: it raised, it sent what is no message, it looped."""
+
+
+@attrs.define
+class Broken:
+    """An invariant that broke."""
+
+    invariant: Invariant
+    sentence: str
+    event: int  # the number of the event, from 1
+    at: int
+
+
+@attrs.define
+class Request:
+    """One client operation of a run."""
+
+    op: int
+    node: NodeId
+    command: Any
+    invoked: int  # event number
+    returned: int | None = None
+    result: Any = None
+    refused: bool = False
+
+
+class World(Clock):
+    """One run of one scenario."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        spec: ProtocolSpec,
+        schedule: Schedule,
+        faults: Sequence[Any] = (),
+        *,
+        observers: Sequence[type[Observer]] | None = None,
+        digest: bool = True,
+    ) -> None:
+        super().__init__()
+        self.scenario, self.spec, self.faults = scenario, spec, tuple(faults)
+        self.ids = scenario.node_ids()
+        self.index = {name: i for i, name in enumerate(self.ids)}
+        self.majority = len(self.ids) // 2 + 1
+        self.seed = derive(scenario.seed, "world")
+        self.events = 0
+        self.max_events, self.horizon = scenario.events, scenario.horizon
+        self.fork_at = [(f.at_event, f.seed) for f in reversed(scenario.forks)]
+        n = len(self.ids)
+        self.disks = [DiskImage(spec.disk) for _ in range(n)]
+        self.alive = [False] * n
+        self.timers: list[dict[str, list[int]]] = [{} for _ in range(n)]
+        self.timer_keys: dict[tuple[int, str], int] = {}
+        self._set_network(n)
+        self._set_schedule(schedule)
+        self.repeats: dict[int, int] = {}
+        self.requests: dict[int, Request] = {}
+        self.believed: int | None = None  # who last took a client's request
+        self.healed_at: int | None = None
+        self.fired: dict[str, int] = {}
+        self.refused: dict[str, list[int]] = {}  # check -> [refusals, as the sole reason]
+        self.coverage: set[int] | None = None  # fingerprints of abstract states, where a caller wants them counted
+        self.hash = blake2b(digest_size=16) if digest else None
+        self.trail = bytearray()
+        self.marks: list[int] | None = None  # a checksum an event, to compare two runs of one scenario
+        self.recorder: Any = None
+        self.violation: Broken | None = None
+        self.warning: Broken | None = None
+        self.stop_on_warning = False
+        self.reached: set[str] = set()
+        self.at = 0
+        self.event: tuple[Any, ...] = ()
+        self._watch([o() for o in (spec.observers if observers is None else observers)])
+        for observer in self.observers:
+            observer.begin()
+        self._begin()
+
+    def _set_network(self, n: int) -> None:
+        self.loss = self.duplication = self.slow = 0  # thresholds for 12 bits
+        self.slow_factor = 1
+        self.spike = 1  # all delays, times this
+        self.cuts: dict[int, list[int]] = {}  # by fault: for each source a mask of unreachable destinations
+        self.cut = [0] * n
+        self.paused = [0] * n  # until when
+        self.rates: list[int] | None = None  # clock rates in parts per million
+        self.aim = 0  # threshold for 12 bits: a crash between two effects of an event
+
+    def _set_schedule(self, schedule: Schedule) -> None:
+        self.schedule_ = schedule
+        self.delays, self.gaps, self.memoryless = schedule.delays, schedule.request_gaps, schedule.timers
+        self.rank, self.adversary = schedule.rank, schedule.adversary
+
+    def _begin(self) -> None:
+        for i in range(len(self.ids)):
+            self._push(0, START, i)
+        for number, fault in enumerate(self.faults):
+            fault.start(self, number)
+        if self.gaps:
+            self._next_request(1)
+        if self.scenario.heal is not None:
+            self.call_at(self.scenario.heal, HEAL)
+
+    # -- Observers -----------------------------------------------------------------------------------
+
+    def _watch(self, observers: list[Observer]) -> None:
+        """Subscribe every method of every observer to the facts that it names."""
+        self.observers = observers
+        self.on_sent: dict[type, list[Any]] = {}
+        self.on: dict[str, list[Any]] = {f: [] for f in ("sent", "wrote", "stored", "applied", "replied", "restarted")}
+        self.at_end: list[Any] = []
+        for observer in observers:
+            observer.facts = self
+            for name, function in type(observer).__dict__.items():
+                invariant = getattr(function, "_invariant", None)
+                if hasattr(function, "_fact") and not (invariant and invariant.name in self.reached):
+                    fact, about = function._fact
+                    self.on[fact].append((getattr(observer, name), invariant, about))
+                elif invariant is not None and invariant.mode == "eventually":
+                    self.at_end.append((getattr(observer, name), invariant))
+
+    def _tell(self, fact: str, about: str, *details: Any) -> None:
+        for method, invariant, names in self.on[fact]:
+            if not names or about in names:
+                broken = method(*details)
+                if broken:
+                    self._report(invariant, broken)
+
+    def _subscribers(self, kind: type) -> list[Any]:
+        """Who wants to know of messages of this class; by its name, since an edited source has classes of its own."""
+        found = [(f, invariant) for f, invariant, names in self.on["sent"] if kind.__name__ in names]
+        self.on_sent[kind] = found
+        return found
+
+    def _report(self, invariant: Invariant | None, broken: Any) -> None:
+        if invariant is None:
+            return
+        if invariant.mode == "sometimes":
+            self.reached.add(invariant.name)
+            for fact, subscribers in self.on.items():
+                self.on[fact] = [s for s in subscribers if s[1] is not invariant]
+            self.on_sent.clear()
+            return
+        found = Broken(invariant, str(broken), self.events, self._now)
+        if invariant.mode == "warning":
+            self.warning = self.warning or found
+        else:
+            self.violation = self.violation or found
+
+    # What observers may believe (api.Facts); `ids`, `majority` and `healed_at` are attributes.
+
+    @property
+    def now(self) -> int:
+        return self._now
+
+    def written(self, node: NodeId) -> DiskImage:
+        return self.disks[self.index[node]]
+
+    def durable(self, node: NodeId) -> DiskImage:
+        return self.disks[self.index[node]].durable()
+
+    def up(self, node: NodeId) -> bool:
+        return self.alive[self.index[node]]
+
+    # -- The schedule --------------------------------------------------------------------------------
+
+    def bits(self, about: int) -> int:
+        """64 keyed bits for something that happens now; `about` is a label."""
+        return mix(self.seed ^ about ^ (self._now * ODD & MASK))
+
+    def _push(self, due: int, kind: int, *entry: Any) -> None:
+        if self.rank is not None:
+            due = self.rank(self, kind, entry, due)
+        self.order = order = self.order + 1
+        heappush(self.heap, (due, order, kind, *entry))
+
+    def after(self, gap: int, fault: int, payload: Any = None) -> None:
+        """Call the fault's `fire` when the gap has passed."""
+        self._push(self._now + gap, FAULT, fault, payload)
+
+    def advance(self) -> bool:
+        """Go on to the next event that a node must handle: `at` (its index) and `event`. False when the run is over."""
+        heap = self.heap
+        while heap and self.violation is None and self.events < self.max_events:
+            if self.stop_on_warning and self.warning is not None:
+                return False
+            entry = heappop(heap)
+            due, kind = entry[0], entry[2]
+            if self.rank is None:
+                if due > self.horizon:
+                    self._now = self.horizon
+                    break
+                self._now = due
+            else:
+                self._now += STEP_US
+            if self.fork_at and self.events >= self.fork_at[-1][0]:
+                self._fork(self.fork_at.pop()[1])
+            if self._take(kind, entry):
+                return True
+        self._end()
+        return False
+
+    def _take(self, kind: int, entry: tuple[Any, ...]) -> bool:
+        """Whether this entry is an event for a live node; faults and stale entries are dealt with here."""
+        if kind == DELIVER:
+            dst, src = entry[3], entry[4]
+            if not self.alive[dst] or self.cut[src] >> dst & 1:
+                return self._lost("partition") if self.alive[dst] else False
+            if self.paused[dst] > self._now:
+                return self._later(dst, entry)
+            m = entry[5]
+            if entry[6] & 63 == 0 and m.fresh_encoding() != m.encode():
+                raise ProtocolFailure(f"{self.ids[src]} sent {m} and changed it afterwards; messages are values")
+            return self._happen(DELIVER, dst, (DELIVER, self.ids[src], m, entry[6]), m.encode())
+        if kind == TIMEOUT:
+            return self._time_out(entry)
+        if kind == REQUEST:
+            return self._take_request(entry[3])
+        if kind == FAULT:
+            self.faults[entry[3]].fire(self, entry[3], entry[4])
+        elif kind == START:
+            return not self.alive[entry[3]] and self.start(entry[3])
+        elif kind == HEAL:
+            self._heal()
+        elif kind == SIMPY:
+            self.handle(entry)
+        return False
+
+    def _happen(self, kind: int, at: int, event: tuple[Any, ...], payload: bytes) -> bool:
+        """One more event: count it, digest it."""
+        self.events += 1
+        self.at, self.event = at, event
+        if self.hash is not None:
+            self.trail += _HEADER(self._now, kind, at) + payload
+        return True
+
+    def _lost(self, why: str) -> bool:
+        self.fired[why] = self.fired.get(why, 0) + 1
+        return False
+
+    def _later(self, node: int, entry: tuple[Any, ...]) -> bool:
+        """A paused node handles it when it goes on."""
+        self.order = order = self.order + 1
+        heappush(self.heap, (self.paused[node], order, *entry[2:]))
+        return False
+
+    def _time_out(self, entry: tuple[Any, ...]) -> bool:
+        due, _, _, node, timer = entry
+        slot = self.timers[node].get(timer)  # [deadline or -1, when the pending entry is due or -1]
+        if slot is None or slot[1] != due:
+            return False
+        if slot[0] < 0:
+            slot[1] = -1
+            return False
+        if self.paused[node] > self._now:
+            slot[1] = self.paused[node]
+            return self._later(node, entry)
+        if slot[0] > self._now and self.rank is None:  # it was set again since: this entry was the earlier one
+            slot[1] = slot[0]
+            self._push(slot[0], TIMEOUT, node, timer)
+            return False
+        slot[0] = slot[1] = -1
+        return self._happen(TIMEOUT, node, (TIMEOUT, timer), timer.encode())
+
+    def clock_of(self, node: int) -> int:
+        """The node's own clock."""
+        return self._now if self.rates is None else self._now * self.rates[node] // 1_000_000
+
+    def _fork(self, seed: int) -> None:
+        """From here on another seed decides, messages in flight included."""
+        self.seed = derive(seed, "world")
+        if self.rank is None:
+            self.heap[:] = [
+                (self._now + self.delays[mix(self.seed ^ e[6]) & 4095], *e[1:]) if e[2] == DELIVER else e
+                for e in self.heap
+            ]
+            heapify(self.heap)
+
+    def fork(self, seed: int) -> None:
+        """Let another seed decide from now on."""
+        self._fork(seed)
+
+    # -- Clients -------------------------------------------------------------------------------------
+
+    def _next_request(self, op: int) -> None:
+        gap = self.gaps[mix(self.seed ^ derive(op, "gap")) & 4095]
+        self._push(self._now + gap, REQUEST, op)
+
+    def _take_request(self, op: int) -> bool:
+        self._next_request(op + 1)
+        z = mix(self.seed ^ derive(op, "request"))
+        believed = self.believed
+        target = believed if believed is not None and z & 3 else (z >> 2) % len(self.ids)
+        if not self.alive[target] or self.paused[target] > self._now:
+            self.believed = None
+            return False
+        return self.ask(target, op, self.spec.workload(op, z >> 32))
+
+    def ask(self, node: int, op: int, command: Any) -> bool:
+        """A client asks the node for the command."""
+        self.requests[op] = Request(op, self.ids[node], command, self.events + 1)
+        return self._happen(REQUEST, node, (REQUEST, op, command), encode((op, command)))
+
+    # -- Effects -------------------------------------------------------------------------------------
+
+    def resume(self, effects: Sequence[Effect], refused: Sequence[tuple[str, ...]]) -> None:
+        """Carry out, in order, what the node asked for; perhaps it crashes on the way."""
+        if refused:
+            self._count(refused)
+        at = self.at
+        cut, kept = self._crash_point(effects) if self.aim and len(effects) > 1 else (None, ())
+        if self.recorder is not None:
+            self.recorder.before(self, effects, refused, cut)
+        for effect in effects if cut is None else effects[:cut]:
+            if effect[0] == 0:
+                self._transmit(at, effect[1], effect[2])
+            else:
+                _CARRY_OUT[effect[0]](self, at, effect)
+        if cut is not None:
+            self.crash(at, kept, aimed=True)
+        if self.hash is not None and len(self.trail) > 4096 or self.marks is not None:
+            self._digest()
+        if self.schedule_.after_event is not None:
+            self.schedule_.after_event(self)
+        if self.recorder is not None:
+            self.recorder.after(self, cut, kept)
+
+    def _count(self, refused: Sequence[tuple[str, ...]]) -> None:
+        counts = self.refused
+        for names in refused:
+            for name in names:
+                count = counts.setdefault(name, [0, 0])
+                count[0] += 1
+                count[1] += len(names) == 1
+
+    def _digest(self) -> None:
+        assert self.hash is not None
+        if self.marks is not None:
+            self.marks.append(crc32(self.trail))
+        self.hash.update(self.trail)
+        self.trail.clear()
+
+    def digest(self) -> str:
+        """blake2b over the events so far: their times, nodes and contents, and what they made durable or answered."""
+        if self.hash is None:
+            return ""
+        self._digest()
+        return self.hash.hexdigest()
+
+    def _transmit(self, src: int, to: NodeId, m: Any) -> None:
+        for method, invariant in self.on_sent.get(type(m)) or self._subscribers(type(m)):
+            broken = method(self.ids[src], to, m)
+            if broken:
+                self._report(invariant, broken)
+        dst = self.index.get(to, -1)
+        if dst < 0 or not isinstance(m, Value):
+            raise ProtocolFailure(f"{self.ids[src]} sent {m!r} to {to!r}: that is no message for a node of {self.ids}")
+        print_ = crc32(m.encode(), src << 8 | dst)
+        self.repeats[print_] = repeat = self.repeats.get(print_, 0) + 1
+        key = print_ | repeat << 32
+        # `mix`, written out: this is the one place that runs more than once an event.
+        z = self.seed ^ key
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        z ^= z >> 31
+        if z >> 12 & 4095 < self.loss or self.cut[src] >> dst & 1:
+            self._lost("loss" if z >> 12 & 4095 < self.loss else "partition")
+            return
+        delay = self.delays[z & 4095] * self.spike
+        if z >> 24 & 4095 < self.slow:
+            delay *= self.slow_factor
+        if self.adversary is not None:
+            delay = self.adversary(self, src, dst, m, delay)
+        self._enqueue(delay, dst, src, m, key)
+        if z >> 36 & 4095 < self.duplication:
+            self.fired["duplication"] = self.fired.get("duplication", 0) + 1
+            self._enqueue(delay + self.delays[z >> 48 & 4095] * 3, dst, src, m, key)
+
+    def _enqueue(self, delay: int, dst: int, src: int, m: Any, key: int) -> None:
+        due = self._now + delay
+        if self.rank is not None:
+            due = self.rank(self, DELIVER, (dst, src, m, key), due)
+        self.order = order = self.order + 1
+        heappush(self.heap, (due, order, DELIVER, dst, src, m, key))
+
+    def _write(self, at: int, effect: Effect) -> None:
+        before = self.disks[at].write(effect[1])
+        if self.hash is not None:
+            self.trail += b"w" + encode(effect[1])
+        for name in before:
+            self._tell("wrote", name, self.ids[at], before)
+
+    def _store(self, at: int, effect: Effect) -> None:
+        _, field, index, entries = effect
+        removed = self.disks[at].store(field, index, entries)
+        if self.hash is not None:
+            self.trail += b"l" + encode((field, index, entries))
+        self._tell("stored", field, self.ids[at], index, removed, entries)
+
+    def _sync(self, at: int, effect: Effect) -> None:
+        self.disks[at].sync()
+
+    def _set_timer(self, at: int, effect: Effect) -> None:
+        _, timer, shortest, longest = effect
+        slot = self.timers[at].get(timer)
+        if slot is None:
+            slot = self.timers[at][timer] = [-1, -1]
+        if self.memoryless is not None:  # any time may be next, whatever the range says
+            slot[0] = 0
+            if slot[1] < 0:
+                slot[1] = self._arm(at, timer, self.memoryless[self.bits(self._timer_key(at, timer)) & 4095])
+            return
+        z = self.bits(self._timer_key(at, timer))
+        wait = shortest + z % (longest - shortest + 1)
+        if self.rates is not None:
+            wait = wait * 1_000_000 // self.rates[at]
+        slot[0] = due = self._now + wait
+        if slot[1] < 0 or due < slot[1]:
+            slot[1] = self._arm(at, timer, wait)
+
+    def _arm(self, at: int, timer: str, wait: int) -> int:
+        self._push(self._now + wait, TIMEOUT, at, timer)
+        return self._now + wait
+
+    def _timer_key(self, at: int, timer: str) -> int:
+        key = self.timer_keys.get((at, timer))
+        if key is None:
+            key = self.timer_keys[at, timer] = label(f"{self.ids[at]}/{timer}")
+        return key
+
+    def _cancel(self, at: int, effect: Effect) -> None:
+        slot = self.timers[at].get(effect[1])
+        if slot is not None:
+            slot[0] = -1
+
+    def _apply(self, at: int, effect: Effect) -> None:
+        if self.hash is not None:
+            self.trail += b"a" + encode(effect[1:])
+        self._tell("applied", "", self.ids[at], *effect[1:])
+
+    def _reply(self, at: int, effect: Effect) -> None:
+        _, op, result = effect
+        request = self.requests.get(op)
+        if self.hash is not None:
+            self.trail += b"r" + encode((op, result))
+        if request is None or request.node != self.ids[at]:
+            raise ProtocolFailure(f"{self.ids[at]} answered operation {op}, which no client asked of it")
+        if request.returned is not None or request.refused:
+            return
+        request.returned, request.result = self.events, result
+        self.believed = at
+        self._tell("replied", "", self.ids[at], op, request.command, result)
+
+    def _refuse(self, at: int, effect: Effect) -> None:
+        request = self.requests.get(effect[1])
+        if self.hash is not None:
+            self.trail += b"n" + encode(effect[1])
+        if request is not None and request.returned is None and request.node == self.ids[at]:
+            request.refused = True
+            if self.believed == at:
+                self.believed = None
+
+    # -- Crashes and the end -------------------------------------------------------------------------
+
+    def _crash_point(self, effects: Sequence[Effect]) -> tuple[int | None, Kept]:
+        """Whether a crash falls between two effects of this event, where, and what it keeps of the unsynced writes."""
+        z = self.bits(label(self.ids[self.at]) + self.events)
+        if z & 4095 >= self.aim:
+            return None, ()
+        syncs = [i for i, effect in enumerate(effects) if effect[0] == 3]
+        if syncs and z >> 12 & 1:
+            point = syncs[(z >> 13 & 255) % len(syncs)] + (z >> 21 & 1)  # just before or just after a sync
+        else:
+            point = (z >> 13 & 255) % (len(effects) + 1)
+        sizes = self.disks[self.at].journal_sizes()
+        for effect in effects[:point]:
+            if effect[0] == 3:
+                sizes = []
+            elif effect[0] in (1, STORE):
+                sizes.append(len(effect[3]) if effect[0] == STORE else 0)
+        return point, choose_kept(len(sizes), sizes, z >> 24)
+
+    def crash(self, node: int, kept: Kept = (), aimed: bool = False) -> None:
+        """The node stops; its volatile state and the unsynced writes that are not kept are gone."""
+        self.alive[node] = False
+        self.disks[node].crash(kept)
+        self.timers[node] = {}
+        if self.believed == node:
+            self.believed = None
+        self.fired["crash"] = self.fired.get("crash", 0) + 1
+        if self.hash is not None:
+            self.trail += b"c" + _HEADER(self._now, 0, node) + encode(kept)
+        if aimed:
+            for number, fault in enumerate(self.faults):
+                if fault.restarts:
+                    fault.crashed(self, number, node)
+
+    def strike(self, node: int, bits: int) -> None:
+        """A crash between two events, which is an event itself; the bits choose what it keeps of the unsynced writes."""
+        kept = choose_kept(self.disks[node].unsynced(), self.disks[node].journal_sizes(), bits)
+        self._happen(START, node, (CRASH, kept), b"crash")
+        if self.recorder is not None:
+            self.recorder.before(self, (), (), None)
+        self.crash(node, kept)
+        if self.recorder is not None:
+            self.recorder.after(self, None, kept)
+
+    def start(self, node: int) -> bool:
+        """The node boots with what its disk holds."""
+        self.alive[node] = True
+        self.paused[node] = 0
+        self._tell("restarted", "", self.ids[node])
+        return self._happen(START, node, (START, self.disks[node].contents()), b"")
+
+    def restart_after(self, node: int, gap: int) -> None:
+        self._push(self._now + gap, START, node)
+
+    def cut_links(self, fault: int, masks: list[int] | None) -> None:
+        """Let the fault cut these links (for each source a mask of destinations), or none."""
+        if masks is None:
+            self.cuts.pop(fault, None)
+        else:
+            self.cuts[fault] = masks
+        self.cut = [0] * len(self.ids)
+        for each in self.cuts.values():
+            self.cut = [a | b for a, b in zip(self.cut, each, strict=True)]
+
+    def _heal(self) -> None:
+        """The faults end for good: everybody up, every link open, no message lost any more."""
+        self.healed_at = self._now
+        self._set_network(len(self.ids))
+        self.faults = ()
+        self.heap[:] = [e for e in self.heap if e[2] != FAULT]
+        heapify(self.heap)
+        for node, up in enumerate(self.alive):
+            if not up:
+                self._push(self._now, START, node)
+
+    def _end(self) -> None:
+        """Judge liveness, if the run healed and reached its horizon."""
+        if self.healed_at is not None and self.violation is None and self._now >= self.horizon:
+            for method, invariant in self.at_end:
+                sentence = method()
+                if sentence:
+                    self._report(invariant, sentence)
+
+    # -- Copies --------------------------------------------------------------------------------------
+
+    def copy(self) -> "World":
+        """An independent world in the same state. The host copies its nodes."""
+        if any(entry[2] == SIMPY for entry in self.heap):
+            raise RuntimeError("a run with simpy processes cannot be copied: write its workload or fault as data")
+        twin = object.__new__(World)
+        twin.__dict__.update(self.__dict__)
+        for name in ("heap", "alive", "cut", "paused", "fork_at"):
+            twin.__dict__[name] = list(self.__dict__[name])
+        twin._queue = twin.heap
+        for name in ("cuts", "repeats", "fired"):
+            twin.__dict__[name] = dict(self.__dict__[name])
+        twin.reached = set(self.reached)
+        twin.disks = [disk.copy() for disk in self.disks]
+        twin.timers = [{t: list(slot) for t, slot in timers.items()} for timers in self.timers]
+        twin.requests = {op: attrs.evolve(request) for op, request in self.requests.items()}
+        twin.refused = {name: list(count) for name, count in self.refused.items()}
+        twin.faults = tuple(fault.copy() for fault in self.faults)
+        twin.hash = self.hash.copy() if self.hash is not None else None
+        twin.trail = bytearray(self.trail)
+        twin._set_schedule(self.schedule_.copy())
+        twin._watch([observer.copy(twin) for observer in self.observers])
+        return twin
+
+
+_CARRY_OUT: tuple[Any, ...] = (
+    None,  # SEND is carried out in `resume`
+    World._write,
+    World._store,
+    World._sync,
+    World._set_timer,
+    World._cancel,
+    World._apply,
+    World._reply,
+    World._refuse,
+)
