@@ -16,6 +16,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## create .venv with the locked packages and the protosim command
+	@:
 
 # Made again only when what it was made from has changed; from nothing where its Python has gone.
 ifneq ($(shell $(RUN) -c 'print("works")' 2>/dev/null),works)
@@ -33,6 +34,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PIP) install --require-hashes -r requirements.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
+	@echo "Ready: $(VENV)/bin/protosim"
 
 demo: setup ## the whole idea in a minute: break Raft, catch it, replay it, score a repair
 	@$(RUN) -m protosim demo

@@ -13,6 +13,7 @@ what must hold (Fig. 3). Each keyword of `holds(...)` is one check that the pape
 """
 
 from enum import Enum
+from itertools import pairwise
 
 import attrs
 
@@ -34,6 +35,7 @@ from protosim.api import (
     message,
     on,
     on_timeout,
+    part_of,
     replied,
     restarted,
     sent,
@@ -61,6 +63,9 @@ HEARTBEAT_INTERVAL = (50 * MS, 50 * MS)
 class Entry:
     term: Term
     command: Command | None  # None: the no-op of a new leader, §8
+
+    def __str__(self) -> str:
+        return f"({self.term}: {self.command or 'no-op'})"
 
 
 @message
@@ -353,12 +358,13 @@ class Figure3(Observer):
 
     def begin(self) -> None:
         self.leader_of: dict[Term, NodeId] = {}
+        self.log_of_leader: dict[Term, tuple[Entry, ...]] = {}  # as it was when it first led
         self.entry_at: dict[tuple[Index, Term], tuple[Term, Command | None]] = {}  # -> term before it, command
         self.committed: list[tuple[Entry, Term]] = []  # by index - 1; with the term in which it was first applied
         self.applied_by: dict[NodeId, Index] = {}
         self.acknowledged: Index = 0  # the last index whose client has its answer
         self.vote_of: dict[tuple[NodeId, Term], NodeId] = {}
-        self.term_of_progress: Term = 0
+        self.answered_since_heal = 0
 
     @always("At most one leader can be elected in a given term.", "§5.2, Fig. 3")
     @sent(AppendEntries)
@@ -373,11 +379,11 @@ class Figure3(Observer):
     def leader_completeness(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
         if m.term in self.leader_of:
             return None
-        self.leader_of[m.term] = node
         log = self.facts.written(node).log
+        self.leader_of[m.term], self.log_of_leader[m.term] = node, tuple(log)
         for index, (entry, term) in enumerate(self.committed, 1):
             if term < m.term and (index > len(log) or log[index - 1] != entry):
-                return f"{node} leads term {m.term} without entry {index}, {spell(entry)}, committed in term {term}"
+                return f"{node} leads term {m.term} without entry {index}, {entry}, committed in term {term}"
         return None
 
     @always("A leader never overwrites or deletes entries in its log; it only appends.", "§5.3, Fig. 3")
@@ -387,7 +393,7 @@ class Figure3(Observer):
     ) -> str | None:
         term = self.facts.written(node).term
         if removed and self.leader_of.get(term) == node:
-            return f"{node} leads term {term} and removed entry {index + 1}, {spell(removed[0])}, from its own log"
+            return f"{node} leads term {term} and removed entry {index + 1}, {removed[0]}, from its own log"
         return None
 
     @always("Logs that agree on an entry's index and term agree on all entries up to it.", "§5.3, Fig. 3")
@@ -395,14 +401,23 @@ class Figure3(Observer):
     def log_matching(
         self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
     ) -> str | None:
+        return self._matches(node, index)
+
+    @part_of(log_matching)
+    @restarted
+    def log_matching_after_restart(self, node: NodeId) -> str | None:
+        return self._matches(node, 0)
+
+    def _matches(self, node: NodeId, index: int) -> str | None:
+        """Whether the entries after the first `index` follow what they followed in every other log, at any time."""
         log = self.facts.written(node).log
-        before = log[index - 1].term if 0 < index <= len(log) else 0
+        before = log[index - 1].term if index else 0
         for place, entry in enumerate(log[index:], index + 1):
             known = self.entry_at.setdefault((place, entry.term), (before, entry.command))
             if known != (before, entry.command):
                 return (
-                    f"entry {place} of term {entry.term} at {node} is {spell(entry)} after term {before}, "
-                    f"elsewhere {spell(Entry(entry.term, known[1]))} after term {known[0]}"
+                    f"entry {place} of term {entry.term} at {node} is {entry} after term {before}, "
+                    f"elsewhere {Entry(entry.term, known[1])} after term {known[0]}"
                 )
             before = entry.term
         return None
@@ -420,21 +435,22 @@ class Figure3(Observer):
         if index > len(self.committed):
             self.committed.append((entry, image.term))
         elif self.committed[index - 1][0] != entry:
-            return f"{node} applied {spell(entry)} at index {index}, where {spell(self.committed[index - 1][0])} was applied"
+            return f"{node} applied {entry} at index {index}, where {self.committed[index - 1][0]} was applied"
         return None
 
-    @always("The leader of a later term holds an entry from the moment on that it is committed.", "§5.4, Fig. 3")
+    @part_of(leader_completeness)
     @applied
     def later_leader_completeness(
         self, node: NodeId, index: Index, command: Command | None, result: object
     ) -> str | None:
-        entry, term = self.committed[index - 1]
-        if index < len(self.committed) or max(self.leader_of, default=0) <= term:
+        """The same, where the later leader was there before the entry was committed."""
+        if index < len(self.committed):
             return None
-        for later, leader in self.leader_of.items():
-            image = self.facts.written(leader)
-            if later > term and image.term == later and (index > len(image.log) or image.log[index - 1] != entry):
-                return f"{node} applied entry {index}, {spell(entry)}, in term {term}, but {leader} leads term {later} without it"
+        entry, term = self.committed[index - 1]
+        for later, log in self.log_of_leader.items():
+            if later > term and log[index - 1 : index] != (entry,):
+                missed = f"{self.leader_of[later]} led term {later} without it"
+                return f"{node} applied entry {index}, {entry}, in term {term}, but {missed}"
         return None
 
     @restarted
@@ -444,18 +460,26 @@ class Figure3(Observer):
     @always("A command whose client has its answer is on the disks of a majority.", "§8; Fig. 2, persistent state")
     @replied
     def durability(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
-        index = self.applied_by.get(node, 0)
-        self.acknowledged = max(self.acknowledged, index)
-        if index == 0 or self.committed[index - 1][0].command != command:
-            return f"{node} answered {command} without having applied it"
-        return self._on_majority(index, f"{node} answered {command}")
+        for index in range(self.applied_by.get(node, 0), 0, -1):
+            if self.committed[index - 1][0].command == command:
+                self.acknowledged = max(self.acknowledged, index)
+                return self._on_majority(index, f"{node} answered {command}")
+        return f"{node} answered {command} without having applied it"
+
+    @part_of(durability)
+    @restarted
+    def durability_after_restart(self, node: NodeId) -> str | None:
+        if not self.acknowledged:
+            return None
+        command = self.committed[self.acknowledged - 1][0].command
+        return self._on_majority(self.acknowledged, f"{node} restarted after the answer to {command}")
 
     def _on_majority(self, index: Index, event: str) -> str | None:
         entry = self.committed[index - 1][0]
         holders = [n for n in self.facts.ids if self.facts.durable(n).log[index - 1 : index] == [entry]]
         if len(holders) >= self.facts.majority:
             return None
-        return f"{event}, but only the disks of {' and '.join(holders) or 'nobody'} hold entry {index}, {spell(entry)}"
+        return f"{event}, but only the disks of {' and '.join(holders) or 'nobody'} hold entry {index}, {entry}"
 
     # Early warnings: what must hold so that no later step can break the above.
 
@@ -467,6 +491,12 @@ class Figure3(Observer):
         chosen = self.vote_of.setdefault((node, m.term), dst)
         return None if chosen == dst else f"{node} voted for {chosen} and for {dst} in term {m.term}"
 
+    @part_of(one_vote_per_term)
+    @sent(RequestVote)
+    def candidate_votes_for_itself(self, node: NodeId, dst: NodeId, m: RequestVote) -> str | None:
+        chosen = self.vote_of.setdefault((node, m.term), node)
+        return None if chosen == node else f"{node} voted for {chosen} and for itself in term {m.term}"
+
     @warning("Nobody who lacks a committed entry could win an election.", "§5.4.1, §5.4.3")
     @applied
     def committed_is_safe(self, node: NodeId, index: Index, command: Command | None, result: object) -> str | None:
@@ -474,9 +504,9 @@ class Figure3(Observer):
             return None
         return self._electable_without(index)
 
-    @warning("Nobody who lacks an acknowledged entry could win an election.", "§5.4.1, §5.4.3")
+    @part_of(committed_is_safe)
     @restarted
-    def restart_keeps_committed(self, node: NodeId) -> str | None:
+    def committed_is_safe_after_restart(self, node: NodeId) -> str | None:
         return self._electable_without(len(self.committed)) if self.committed else None
 
     @warning("A committed entry is never removed from a log that holds it.", "§5.4.3")
@@ -486,7 +516,7 @@ class Figure3(Observer):
     ) -> str | None:
         for place, (entry, _) in enumerate(self.committed[index : index + len(removed)], index):
             if removed[place - index] == entry and self.facts.written(node).log[place : place + 1] != [entry]:
-                return f"{node} removed entry {place + 1}, {spell(entry)}, which is committed"
+                return f"{node} removed entry {place + 1}, {entry}, which is committed"
         return None
 
     def _electable_without(self, index: Index) -> str | None:
@@ -497,7 +527,7 @@ class Figure3(Observer):
             if log[index - 1 : index] != [entry]:
                 voters = [n for n, other in logs if position(other) <= position(log)]
                 if len(voters) >= self.facts.majority:
-                    return f"{node} lacks entry {index}, {spell(entry)}, and could win the votes of {', '.join(voters)}"
+                    return f"{node} lacks entry {index}, {entry}, and could win the votes of {', '.join(voters)}"
         return None
 
     # Goals: a run in which nothing happened proves nothing.
@@ -518,34 +548,110 @@ class Figure3(Observer):
         return len(self.leader_of) > 1
 
     @eventually("Once the faults have ended, a leader is elected and commits what clients ask.", "§5.6; thesis §3.9")
-    def progress_after_heal(self, answered_since_heal: int) -> str | None:
-        if answered_since_heal:
+    def progress_after_heal(self) -> str | None:
+        if self.answered_since_heal:
             return None
         return "no client got an answer between the healing of the faults and the end of the stated bound"
+
+    @replied
+    def count_progress(self, node: NodeId, op: OpId, command: Command, result: object) -> None:
+        if self.facts.healed_at is not None:
+            self.answered_since_heal += 1
 
 
 def position(log: list[Entry]) -> Position:
     return (log[-1].term, len(log)) if log else (0, 0)
 
 
-def spell(entry: Entry) -> str:
-    return f"({entry.term}: {entry.command or 'no-op'})"
-
-
 # -- The literal forms: sampled oracles for the incremental ones above -------------------------------
 
 
 class LiteralFigure3(Observer):
-    """Fig. 3 as it is written, over all pairs. Fed with the same facts; far too slow for every event."""
+    """Fig. 3 as it is written, over everything that ever was, as raft.tla does it by its history variables `allLogs`
+    and `elections`. Told the same facts, each form breaks at the same event as the one above; too slow for every run."""
+
+    def begin(self) -> None:
+        self.logs: dict[tuple[Entry, ...], None] = {}  # all that any server ever had
+        self.leading: dict[NodeId, Term] = {}
+        self.reigns: list[tuple[Term, NodeId, list[tuple[Entry, ...]]]] = []  # with the leader's logs in that time
+        self.applications: list[tuple[NodeId, Index, Command | None, Entry | None, Term]] = []  # entry: as in its log
+        self.incarnation: dict[NodeId, int] = {}  # -> length of `applications` when it last started
+
+    @sent(AppendEntries)
+    def note_leader(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
+        if self.leading.get(node) != m.term:
+            self.leading[node] = m.term
+            self.reigns.append((m.term, node, [tuple(self.facts.written(node).log)]))
+
+    @stored("log")
+    def note_log(self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]) -> None:
+        image = self.facts.written(node)
+        log = tuple(image.log)
+        self.logs[log] = None
+        for term, leader, logs in self.reigns:
+            if leader == node and term == image.term == self.leading.get(node):
+                logs.append(log)
+
+    @applied
+    def note_application(self, node: NodeId, index: Index, command: Command | None, result: object) -> None:
+        image = self.facts.written(node)
+        entry = image.log[index - 1] if 0 < index <= len(image.log) else None
+        self.applications.append((node, index, command, entry, image.term))
+
+    @restarted
+    def note_restart(self, node: NodeId) -> None:
+        self.leading.pop(node, None)
+        self.logs[tuple(self.facts.written(node).log)] = None
+        self.incarnation[node] = len(self.applications)
+
+    @literal("election_safety")
+    def one_leader_a_term(self) -> str | None:
+        for term, leader, _ in self.reigns:
+            for other_term, other, _ in self.reigns:
+                if term == other_term and leader != other:
+                    return f"{leader} and {other} both led term {term}"
+        return None
+
+    @literal("leader_append_only")
+    def leaders_only_append(self) -> str | None:
+        for term, leader, logs in self.reigns:
+            for earlier, later in pairwise(logs):
+                if later[: len(earlier)] != earlier:
+                    return f"{leader} led term {term} and did not only append to its log"
+        return None
 
     @literal("log_matching")
-    def log_matching_literal(self) -> str | None:
-        logs = [self.facts.written(n).log for n in self.facts.ids]
-        for a in logs:
-            for b in logs:
+    def logs_match(self) -> str | None:
+        for a in self.logs:
+            for b in self.logs:
                 for i in range(min(len(a), len(b))):
                     if a[i].term == b[i].term and a[: i + 1] != b[: i + 1]:
-                        return f"two logs agree on entry {i + 1} but not on all before it"
+                        return f"two logs hold entry {i + 1} of term {a[i].term} but do not agree up to it"
+        return None
+
+    @literal("leader_completeness")
+    def leaders_are_complete(self) -> str | None:
+        committed: dict[Index, tuple[Entry | None, Term]] = {}
+        for _, index, _, entry, term in self.applications:
+            committed.setdefault(index, (entry, term))
+        for index, (entry, term) in committed.items():
+            for later, leader, logs in self.reigns:
+                if later > term and any(log[index - 1 : index] != (entry,) for log in logs):
+                    return f"entry {index} was committed in term {term}, and {leader} led term {later} without it"
+        return None
+
+    @literal("state_machine_safety")
+    def applications_agree(self) -> str | None:
+        """And every server applies its own log, from its start on, in order."""
+        entries: dict[Index, Entry | None] = {}
+        for _, index, command, entry, _ in self.applications:
+            if entry is None or entry.command != command or entries.setdefault(index, entry) != entry:
+                return f"other commands than {command} were applied as entry {index}"
+        for node in self.facts.ids:
+            since = self.applications[self.incarnation.get(node, 0) :]
+            indexes = [index for server, index, *_ in since if server == node]
+            if indexes != list(range(1, len(indexes) + 1)):
+                return f"{node} applied the entries {indexes} in this order"
         return None
 
 

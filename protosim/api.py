@@ -85,7 +85,10 @@ class Log(list[T]):
         self.store(len(self), (entry,))
 
     def store(self, index: int, entries: Sequence[T]) -> None:
-        """Replace what stands at position `index` (from 0) and after it by `entries`: one write."""
+        """Replace what stands at position `index` (from 0) and after it by `entries`: one write. A log has no gaps:
+        beyond its end means at its end."""
+        if index < 0:
+            raise IndexError(f"a log has no position {index}")
         entries = tuple(entries)
         self._effects.append((STORE, self._field, index, entries))
         list.__setitem__(self, slice(index, None), entries)
@@ -139,7 +142,8 @@ class Disk:
         """One atomic write: after a crash, all of these fields are there or none."""
         for name, content in fields.items():
             if name not in self.FIELDS or name in self.LOGS:
-                raise AttributeError(f"{type(self).__name__} has no field {name!r} to write; it has {', '.join(self.FIELDS)}")
+                fields_ = ", ".join(field for field in self.FIELDS if field not in self.LOGS)
+                raise AttributeError(f"{type(self).__name__} has no field {name!r} to write; it has {fields_}")
             object.__setattr__(self, name, content)
         self._effects.append((WRITE, tuple(fields.items())))
 
@@ -383,6 +387,11 @@ def _invariant(mode: str, statement: str, source: str) -> Callable[[F], F]:
     return marked
 
 
+def part_of(invariant: Callable[..., Any]) -> Callable[[F], F]:
+    """This method watches other facts for the invariant of an earlier method, and reports under its name."""
+    return _mark("_invariant", invariant._invariant)  # type: ignore[attr-defined]
+
+
 def sent(*messages: type) -> Callable[[F], F]:
     """`method(self, node, dst, m)`: the node handed the message to the network."""
     return _mark("_fact", ("sent", tuple(m.__name__ for m in messages)))
@@ -450,6 +459,6 @@ class ProtocolSpec:
     def invariants(self) -> Iterator[Invariant]:
         """In order of definition."""
         for observer in self.observers:
-            for method in observer.__dict__.values():
-                if hasattr(method, "_invariant"):
+            for name, method in observer.__dict__.items():
+                if hasattr(method, "_invariant") and method._invariant.name == name:
                     yield method._invariant

@@ -34,13 +34,14 @@ class DiskImage:
         self._journal.append((WRITE, pairs, before))
         return before
 
-    def store(self, field: str, index: int, entries: Sequence[Any]) -> tuple[Any, ...]:
-        """Replace a log from `index` on; returns what stood there."""
+    def store(self, field: str, index: int, entries: Sequence[Any]) -> tuple[int, tuple[Any, ...]]:
+        """Replace a log from `index` on, or from its end if that comes first; returns from where, and what stood there."""
         log = self.__dict__[field]
+        index = min(index, len(log))
         removed = tuple(log[index:])
         log[index:] = entries
         self._journal.append((STORE, field, index, entries, removed))
-        return removed
+        return index, removed
 
     def sync(self) -> None:
         self._journal.clear()
@@ -77,8 +78,9 @@ class DiskImage:
         if write[0] == WRITE:
             self.__dict__.update(write[1])
         else:
-            stored = write[3] if entries < 0 else write[3][:entries]
-            self.__dict__[write[1]][write[2] :] = stored
+            log, index = self.__dict__[write[1]], write[2]
+            if index <= len(log):  # recovery ends a log at its first gap
+                log[index:] = write[3] if entries < 0 else write[3][:entries]
 
     def copy(self) -> "DiskImage":
         twin = object.__new__(DiskImage)

@@ -37,6 +37,10 @@ class Fault:
     def crashed(self, world: Any, number: int, node: int) -> None:
         """A node crashed between two effects of an event."""
 
+    def count(self, world: Any, name: str) -> None:
+        """The fault named so has fired once more."""
+        world.fired[name] = world.fired.get(name, 0) + 1
+
     def bits(self, world: Any, about: str) -> int:
         """64 keyed bits about something of this fault, now."""
         drawn: int = world.bits(label(f"{type(self).__name__}/{about}"))
@@ -44,3 +48,33 @@ class Fault:
 
     def copy(self) -> "Fault":
         return copy.copy(self)
+
+
+class Periodic(Fault):
+    """A fault that comes and goes: a period every `every` on average, each `lasts` long on average. It counts its periods."""
+
+    name = ""  # the fault's, as in `faults/`
+
+    def start(self, world: Any, number: int) -> None:
+        self._wait(world, number)
+
+    def _wait(self, world: Any, number: int) -> None:
+        world.after(around(self.params["every"], self.bits(world, "every")), number, True)
+
+    def fire(self, world: Any, number: int, payload: Any) -> None:
+        if payload:
+            self.begin(world, number)
+            self.count(world, self.name)
+            world.after(around(self.params["lasts"], self.bits(world, "lasts")), number, False)
+        else:
+            self.end(world, number)
+            self._wait(world, number)
+
+    def begin(self, world: Any, number: int) -> None:
+        """A period begins."""
+
+    def end(self, world: Any, number: int) -> None:
+        """It ends: leave nothing behind."""
+
+    def bits(self, world: Any, about: str) -> int:
+        return super().bits(world, f"{self.name}/{about}")

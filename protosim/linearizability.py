@@ -10,12 +10,10 @@ own return, or that of one placed after it, forces it. So the search gets as far
 as an order exists, and where it stops is where the history broke. Keys are independent objects
 and each is checked alone (Herlihy & Wing's locality).
 
-An indefinite operation has no return and no known result, and may be left out. Three rules keep a
-crowd of them from costing an exponential; none loses an answer:
+An indefinite operation has no return and no known result, and may be left out. Two rules keep a
+crowd of them from costing an exponential; neither loses an answer:
 
-- one that leaves the state as it is, or that the next indefinite one wipes out, is not placed: what
-  is not placed may still be placed later;
-- a configuration seen before with fewer indefinite operations used is dropped;
+- a configuration seen before with fewer of them used is dropped: what is not used may still be;
 - where every result is the whole state before (`Model.writes`), one is placed only before an
   operation that returned just what it writes: any other would see it and say so, overwrite it
   unseen, or be as indefinite. Of several that write the same, the oldest is as good as any.
@@ -84,7 +82,7 @@ class Verdict:
 
     For a violation: the key; the ids, by invocation, of the operations in the shortest prefix of
     its history that no order explains; the id of the `culprit`, whose return ends that prefix.
-    `steps` counts the configurations explored.
+    `steps` is the work done: configurations explored, and comparisons with those seen before.
     """
 
     outcome: Outcome
@@ -98,9 +96,9 @@ class Verdict:
 def check(history: Sequence[Operation], model: Model = KEY_VALUE, budget: int = 1_000_000) -> Verdict:
     """Judge a history; its operations may come in any order.
 
-    `budget` bounds the configurations explored for a key. A violation on one key is a violation
-    even if the search on another ran out of it. Raises ValueError if an operation returned before
-    it was invoked.
+    `budget` bounds the steps of one search; there is one for each key, and a few dozen to explain a
+    violation. A violation on one key is a violation even if the search on another ran out of
+    budget. Raises ValueError if an operation returned before it was invoked.
     """
     steps = 0
     given_up: list[Hashable] = []
@@ -115,7 +113,7 @@ def check(history: Sequence[Operation], model: Model = KEY_VALUE, budget: int = 
     if given_up:
         sentence = (
             f"no order of the operations on {given_up[0]} was found or ruled out"
-            f" within {budget} configurations: raise the budget or shorten the history"
+            f" within {budget} steps: raise the budget or shorten the history"
         )
         return Verdict("inconclusive", sentence, given_up[0], steps=steps)
     return Verdict("linearizable", "an order explains every operation", steps=steps)
@@ -140,11 +138,9 @@ _Open: TypeAlias = tuple[int, Any, object]  # bit, command, result
 _Return: TypeAlias = tuple[int, int, tuple[_Open, ...]]  # place, bit, all that is open, this first
 _Indefinite: TypeAlias = tuple[int, Any, int]  # bit, command, invoked
 
-_Configuration: TypeAlias = tuple[int, int, int, State, object]
+_Configuration: TypeAlias = tuple[int, int, int, State]
 # The number of the return to come, the open operations placed (bits), the indefinite ones used
-# (bits), the state, and what the state was before an indefinite one just placed.
-
-_OBSERVED: Final = object()  # in place of the latter: the last operation placed had a known result
+# (bits), and the state.
 
 
 class _Search:
@@ -164,22 +160,26 @@ class _Search:
         self.outcome = self._run(budget)
 
     def _run(self, budget: int) -> Outcome:
-        stack: list[_Configuration] = [(0, 0, 0, self.model.initial(), _OBSERVED)]
-        while stack:
-            number, placed, used, state, before = stack.pop()
-            while number < len(self.returns) and placed & self.returns[number][1]:
-                placed ^= self.returns[number][1]
-                number += 1
-            self.reached = max(self.reached, number)
-            if number == len(self.returns):
-                return "linearizable"
-            if self._was_seen(number, placed, used, state):
-                continue
-            if self.steps == budget:
+        stack: list[_Configuration] = []
+        found: list[_Configuration] = [(0, 0, 0, self.model.initial())]
+        while True:
+            for number, placed, used, state in found:
+                while number < len(self.returns) and placed & self.returns[number][1]:
+                    placed ^= self.returns[number][1]
+                    number += 1
+                if number == len(self.returns):
+                    return "linearizable"
+                self.reached = max(self.reached, number)
+                # Noted before any is explored, so that two indefinite writes in a row are found to be
+                # no better than the second alone.
+                if not self._was_seen(number, placed, used, state):
+                    stack.append((number, placed, used, state))
+            if not stack:
+                return "violation"
+            if self.steps >= budget:
                 return "inconclusive"
             self.steps += 1
-            stack += self._successors(number, placed, used, state, before)
-        return "violation"
+            found = self._successors(*stack.pop())
 
     def _was_seen(self, number: int, placed: int, used: int, state: State) -> bool:
         """Whether the search was here with no other indefinite operations used; if not, note it."""
@@ -187,53 +187,46 @@ class _Search:
         for fewer in uses:
             if fewer & used == fewer:
                 return True
+        self.steps += len(uses)
         uses.append(used)
         return False
 
-    def _successors(self, number: int, placed: int, used: int, state: State, before: object) -> list[_Configuration]:
+    def _successors(self, number: int, placed: int, used: int, state: State) -> list[_Configuration]:
         """Place one more operation, in every way that may help. The last is to be tried first."""
         _, due, open_now = self.returns[number]
-        step = self.model.step
         reads = 0
         changes: list[tuple[int, State]] = []
         unexplained: list[object] = []
         for bit, command, result in open_now:
             if placed & bit:
                 continue
-            returned, after = step(state, command)
+            returned, after = self.model.step(state, command)
             if returned != result:
                 unexplained.append(result)
             elif after == state and self.model.writes:
                 reads |= bit  # in any state that gives this result, it changes nothing: no choice
             else:
                 changes.append((bit, after))
-        if reads:
-            placed, before = placed | reads, _OBSERVED
+        placed |= reads
         if placed & due:
-            return [(number, placed, used, state, before)]
-        successors: list[_Configuration] = [
-            (number, placed, used | bit, after, state)
-            for bit, after in self._rescues(number, used, state, before, unexplained)
+            return [(number, placed, used, state)]
+        successors = [
+            (number, placed, used | bit, self.model.step(state, command)[1])
+            for bit, command in self._rescues(number, used, unexplained)
         ]
         for bit, after in reversed(changes):  # the first was the one that is due
-            successors.append((number, placed | bit, used, after, _OBSERVED))
+            successors.append((number, placed | bit, used, after))
         return successors
 
-    def _rescues(
-        self, number: int, used: int, state: State, before: object, unexplained: list[object]
-    ) -> Iterator[tuple[int, State]]:
-        """The indefinite operations that may help, as (bit, state after)."""
-        place, step = self.returns[number][0], self.model.step
+    def _rescues(self, number: int, used: int, unexplained: list[object]) -> Iterator[tuple[int, Any]]:
+        """The indefinite operations that may help to explain a result: (bit, command)."""
+        place = self.returns[number][0]
         for written in unexplained if self.model.writes else self.indefinite:
             for bit, command, invoked in self.indefinite.get(written, ()):
-                if used & bit:
-                    continue
-                if invoked < place:
-                    after = step(state, command)[1]
-                    wipes_out = before is not _OBSERVED and step(before, command)[1] == after
-                    if after != state and not wipes_out:
-                        yield bit, after
-                break  # the younger ones write the same
+                if not used & bit:
+                    if invoked < place:
+                        yield bit, command
+                    break  # the younger ones write the same
 
 
 def _returns(operations: Sequence[Operation]) -> list[_Return]:
@@ -270,7 +263,6 @@ def _indefinite(operations: Sequence[Operation], model: Model) -> dict[object, l
 # -- The explanation -------------------------------------------------------------------------------
 
 _SHOWN = 4  # how many results, that would have been possible, the sentence lists
-_TRIED = 64  # how many are tried to find these
 
 
 def _violation(key: Hashable, operations: list[Operation], budget: int, search: _Search, steps: int) -> Verdict:
@@ -291,15 +283,15 @@ def _violation(key: Hashable, operations: list[Operation], budget: int, search: 
     def breaks(place: int) -> bool:
         return explore(_prefix(operations, place)).outcome == "violation"
 
+    # The last place needs no search: the whole history breaks.
     end = places[bisect_left(places, True, hi=len(places) - 1, key=breaks)]
     prefix = _prefix(operations, end)
     culprit = next(o for o in prefix if o.returned == end)
     rest = [o for o in prefix if o is not culprit]
-    conceivable = _conceivable_results(culprit, rest, explore(prefix))[:_TRIED]
     possible = (
         result
-        for result in conceivable
-        if explore([*rest, attrs.evolve(culprit, result=result)]).outcome == "linearizable"
+        for result in _conceivable_results(culprit, rest, explore(prefix))
+        if explore([*rest, attrs.evolve(culprit, result=result)]).outcome != "violation"
     )
     sentence = _sentence(key, culprit, list(islice(possible, _SHOWN + 1)))
     ids = tuple(o.op for o in prefix)

@@ -112,7 +112,8 @@ def load(name: str, mutants: Sequence[str] = (), source: str | None = None) -> P
     if not mutants:
         return program
     import mutations
+    from mutations import engine
 
     drift = [mutations.find(name, mutant, program.source) for mutant in mutants]
-    text = mutations.apply_all(program.source, drift)
+    text = engine.apply_all(program.source, drift)
     return from_source(name, text, mutants=tuple(m.id for m in drift), origin=source or "")

@@ -80,4 +80,4 @@ class Story:
                 )
         for number, _, what in self.lost:
             if place.get(number) not in self.nodes:
-                raise ValueError(f"{what!r} was lost, but no node of the story sent it at {number}.")
+                raise ValueError(f"Moment {number}, said to have sent {what!r}, is at no node.")

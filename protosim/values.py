@@ -6,6 +6,7 @@ its canonical bytes (`encode`), equal exactly when the values are. On a pipe it 
 """
 
 import os
+import reprlib
 import struct
 import types
 import typing
@@ -22,6 +23,10 @@ _LENGTH = struct.Struct("<I").pack
 
 STRICT = os.environ.get("PROTOSIM_STRICT", "") == "1"
 """In strict mode every value is frozen: slower, and an assignment to a field fails where it stands."""
+
+
+class NoCanonicalForm(TypeError):
+    """Something stands where only a value may stand: a list, a float, an int of more than 64 bits."""
 
 
 class Value:
@@ -63,8 +68,10 @@ def value(cls: type[T]) -> type[T]:
     return typing.cast("type[T]", made)
 
 
-message = value
-"""A value that is sent by itself. The same decorator: the second name is for the reader."""
+@dataclass_transform(eq_default=True, order_default=True)
+def message(cls: type[T]) -> type[T]:
+    """A value that is sent by itself. It does what `value` does: the second name is for the reader."""
+    return value(cls)
 
 
 def _encode_once(self: Any) -> bytes:
@@ -93,10 +100,18 @@ def _encoder(cls: Any) -> Callable[[Any], bytes]:
         try:
             return fast(self)
         except (struct.error, TypeError) as error:
-            mistyped = [f"{name}={getattr(self, name)!r}" for name, _ in cls.FIELDS]
-            raise TypeError(f"{cls.__name__}({', '.join(mistyped)}) has no canonical form: {error}") from None
+            mistyped = [f"{name}={shown(getattr(self, name))}" for name, _ in cls.FIELDS]
+            raise NoCanonicalForm(f"{cls.__name__}({', '.join(mistyped)}) has no canonical form: {error}") from None
 
     return fresh_encoding
+
+
+def shown(x: Any) -> str:
+    """For an error's sentence: short, whatever it is."""
+    try:
+        return reprlib.repr(x)
+    except ValueError:  # an int of thousands of digits
+        return f"a {type(x).__name__}"
 
 
 def _text(text: str) -> bytes:
@@ -105,10 +120,13 @@ def _text(text: str) -> bytes:
 
 
 def encode(x: Any) -> bytes:
-    """Canonical bytes of anything that a value may hold. Raises TypeError for anything else."""
+    """Canonical bytes of anything that a value may hold. Raises NoCanonicalForm for anything else."""
     kind = type(x)
     if kind is int:
-        return b"i" + _INT64(x)
+        try:
+            return b"i" + _INT64(x)
+        except struct.error:
+            raise NoCanonicalForm(f"{shown(x)} does not fit in 64 bits") from None
     if kind is str:
         return b"s" + _text(x)
     if kind is tuple:
@@ -122,8 +140,8 @@ def encode(x: Any) -> bytes:
     if kind is bytes:
         return b"b" + _LENGTH(len(x)) + x
     if isinstance(x, Enum):
-        return b"e" + _text(x.name)
-    raise TypeError(f"{x!r} is a {kind.__name__}, which no message or disk can hold")
+        return b"e" + _text(kind.__name__) + _text(x.name)
+    raise NoCanonicalForm(f"{shown(x)} is a {kind.__name__}, which no message or disk can hold")
 
 
 def plain_alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -168,37 +186,43 @@ def to_wire(x: Any) -> Any:
     raise TypeError(f"{x!r} is a {type(x).__name__}, which no message or disk can hold")
 
 
-def from_wire(raw: Any, classes: dict[str, Any]) -> Any:
+DEEPEST = 32
+"""Of values in values, on the wire."""
+
+
+def from_wire(raw: Any, classes: dict[str, Any], depth: int = 0) -> Any:
     """The value that `to_wire` wrote. Raises ValueError with a sentence; believes nothing it reads."""
     if raw is None or type(raw) in (int, str, bool):
         if type(raw) is int and not -(2**63) <= raw < 2**63:
-            raise ValueError(f"{raw} does not fit in 64 bits")
+            raise ValueError(f"{shown(raw)} does not fit in 64 bits")
         return raw
     if type(raw) is not list or not raw or type(raw[0]) is not str:
-        raise ValueError(f"{raw!r} is no value")
+        raise ValueError(f"{shown(raw)} is no value")
+    if depth == DEEPEST:
+        raise ValueError(f"values stand in values {DEEPEST} deep, and deeper")
     tag, *items = raw
     if tag == "":
-        return tuple(from_wire(item, classes) for item in items)
+        return tuple(from_wire(item, classes, depth + 1) for item in items)
     if tag == "bytes" and len(items) == 1 and type(items[0]) is str:
         return bytes.fromhex(items[0])
-    if tag == "enum" and len(items) == 2 and items[0] in classes:
-        return _enum_member(classes[items[0]], items[1])
+    if tag == "enum" and len(items) == 2 and type(items[0]) is str:
+        return _enum_member(classes.get(items[0]), items[1])
     cls = classes.get(tag)
     if cls is None or not issubclass(cls, Value):
         raise ValueError(f"there is no message or value {tag!r}; known: {', '.join(sorted(classes))}")
     if len(items) != len(cls.FIELDS):
         raise ValueError(f"{tag} has {len(cls.FIELDS)} fields, not {len(items)}")
-    fields = [from_wire(item, classes) for item in items]
+    fields = [from_wire(item, classes, depth + 1) for item in items]
     for (name, annotation), field in zip(cls.FIELDS, fields, strict=True):
         if not conforms(field, annotation):
-            raise ValueError(f"{tag}.{name} is {field!r}, which is not {_spell(annotation)}")
+            raise ValueError(f"{tag}.{name} is {shown(field)}, which is not {_spell(annotation)}")
     return cls(*fields)
 
 
 def _enum_member(cls: Any, name: Any) -> Any:
     if isinstance(cls, type) and issubclass(cls, Enum) and type(name) is str and name in cls.__members__:
         return cls[name]
-    raise ValueError(f"{name!r} is no member of {cls}")
+    raise ValueError(f"{shown(name)} is no member of {cls}")
 
 
 def conforms(x: Any, annotation: Any) -> bool:

@@ -22,7 +22,7 @@ from protosim.disk import DiskImage, Kept, choose_kept
 from protosim.keys import MASK, derive, label, mix
 from protosim.scenario import Scenario
 from protosim.schedule import Schedule
-from protosim.values import Value, encode
+from protosim.values import NoCanonicalForm, Value, encode
 
 # Kinds of heap entries: (due, order, kind, ...)
 DELIVER = 0  # (..., dst, src, message, key)
@@ -93,12 +93,14 @@ class World(Clock):
         self.alive = [False] * n
         self.timers: list[dict[str, list[int]]] = [{} for _ in range(n)]
         self.timer_keys: dict[tuple[int, str], int] = {}
+        self.ranked: list[tuple[Any, ...]] = []  # deliveries and timeouts, where the schedule ranks them: a heap
         self._set_network(n)
         self._set_schedule(schedule)
         self.repeats: dict[int, int] = {}
         self.requests: dict[int, Request] = {}
         self.believed: int | None = None  # who last took a client's request
         self.healed_at: int | None = None
+        self.ahead: list[int] | None = None  # how far each node's clock is, since then
         self.fired: dict[str, int] = {}
         self.refused: dict[str, list[int]] = {}  # check -> [refusals, as the sole reason]
         self.coverage: set[int] | None = None  # fingerprints of abstract states, where a caller wants them counted
@@ -130,7 +132,7 @@ class World(Clock):
     def _set_schedule(self, schedule: Schedule) -> None:
         self.schedule_ = schedule
         self.delays, self.gaps, self.memoryless = schedule.delays, schedule.request_gaps, schedule.timers
-        self.rank, self.adversary = schedule.rank, schedule.adversary
+        self.rank, self.adversary, self.after_event = schedule.rank, schedule.adversary, schedule.after_event
 
     def _begin(self) -> None:
         for i in range(len(self.ids)):
@@ -166,6 +168,8 @@ class World(Clock):
                 broken = method(*details)
                 if broken:
                     self._report(invariant, broken)
+                    if self.violation is not None:
+                        return
 
     def _subscribers(self, kind: type) -> list[Any]:
         """Who wants to know of messages of this class; by its name, since an edited source has classes of its own."""
@@ -186,7 +190,9 @@ class World(Clock):
         if invariant.mode == "warning":
             self.warning = self.warning or found
         else:
-            self.violation = self.violation or found
+            self.violation = found
+            self.on = dict.fromkeys(self.on, [])  # later facts of this event have nothing to rest on
+            self.on_sent = {}
 
     # What observers may believe (api.Facts); `ids`, `majority` and `healed_at` are attributes.
 
@@ -210,8 +216,6 @@ class World(Clock):
         return mix(self.seed ^ about ^ (self._now * ODD & MASK))
 
     def _push(self, due: int, kind: int, *entry: Any) -> None:
-        if self.rank is not None:
-            due = self.rank(self, kind, entry, due)
         self.order = order = self.order + 1
         heappush(self.heap, (due, order, kind, *entry))
 
@@ -221,22 +225,24 @@ class World(Clock):
 
     def advance(self) -> bool:
         """Go on to the next event that a node must handle: `at` (its index) and `event`. False when the run is over."""
-        heap = self.heap
-        while heap and self.violation is None and self.events < self.max_events:
+        heap, ranked = self.heap, self.ranked
+        while (heap or ranked) and self.violation is None and self.events < self.max_events:
             if self.stop_on_warning and self.warning is not None:
                 return False
-            entry = heappop(heap)
-            due, kind = entry[0], entry[2]
-            if self.rank is None:
-                if due > self.horizon:
-                    self._now = self.horizon
-                    break
-                self._now = due
+            if ranked and (not heap or heap[0][0] > self._now):  # what is timed goes first when its time has come
+                entry = heappop(ranked)
+                now = self._now + STEP_US
             else:
-                self._now += STEP_US
+                entry = heappop(heap)
+                now = entry[0]
+            if now > self.horizon:
+                self._now = self.horizon
+                break
+            if now > self._now:
+                self._now = now
             if self.fork_at and self.events >= self.fork_at[-1][0]:
                 self._fork(self.fork_at.pop()[1])
-            if self._take(kind, entry):
+            if self._take(entry[2], entry):
                 return True
         self._end()
         return False
@@ -304,8 +310,9 @@ class World(Clock):
         return self._happen(TIMEOUT, node, (TIMEOUT, timer), timer.encode())
 
     def clock_of(self, node: int) -> int:
-        """The node's own clock."""
-        return self._now if self.rates is None else self._now * self.rates[node] // 1_000_000
+        """The node's own clock, which never goes back: what it was ahead by when the faults ended stays."""
+        now = self._now if self.rates is None else self._now * self.rates[node] // 1_000_000
+        return now if self.ahead is None else now + self.ahead[node]
 
     def _fork(self, seed: int) -> None:
         """From here on another seed decides, messages in flight included."""
@@ -316,6 +323,11 @@ class World(Clock):
                 for e in self.heap
             ]
             heapify(self.heap)
+        else:
+            self.ranked[:] = [
+                (self.rank(self, DELIVER, e[3:], e[0]), *e[1:]) if e[2] == DELIVER else e for e in self.ranked
+            ]
+            heapify(self.ranked)
 
     def fork(self, seed: int) -> None:
         """Let another seed decide from now on."""
@@ -349,20 +361,23 @@ class World(Clock):
         if refused:
             self._count(refused)
         at = self.at
-        cut, kept = self._crash_point(effects) if self.aim and len(effects) > 1 else (None, ())
+        cut, kept = self._crash_point(effects) if self.aim and len(effects) > 1 and self._now else (None, ())
         if self.recorder is not None:
             self.recorder.before(self, effects, refused, cut)
-        for effect in effects if cut is None else effects[:cut]:
-            if effect[0] == 0:
-                self._transmit(at, effect[1], effect[2])
-            else:
-                _CARRY_OUT[effect[0]](self, at, effect)
+        try:
+            for effect in effects if cut is None else effects[:cut]:
+                if effect[0] == 0:
+                    self._transmit(at, effect[1], effect[2])
+                else:
+                    _CARRY_OUT[effect[0]](self, at, effect)
+        except NoCanonicalForm as error:
+            raise ProtocolFailure(f"{self.ids[at]}: {error}") from error
         if cut is not None:
             self.crash(at, kept, aimed=True)
         if self.hash is not None and len(self.trail) > 4096 or self.marks is not None:
             self._digest()
-        if self.schedule_.after_event is not None:
-            self.schedule_.after_event(self)
+        if self.after_event is not None:
+            self.after_event(self)
         if self.recorder is not None:
             self.recorder.after(self, cut, kept)
 
@@ -393,6 +408,8 @@ class World(Clock):
             broken = method(self.ids[src], to, m)
             if broken:
                 self._report(invariant, broken)
+                if self.violation is not None:
+                    break
         dst = self.index.get(to, -1)
         if dst < 0 or not isinstance(m, Value):
             raise ProtocolFailure(f"{self.ids[src]} sent {m!r} to {to!r}: that is no message for a node of {self.ids}")
@@ -408,8 +425,9 @@ class World(Clock):
             self._lost("loss" if z >> 12 & 4095 < self.loss else "partition")
             return
         delay = self.delays[z & 4095] * self.spike
-        if z >> 24 & 4095 < self.slow:
+        if z >> 24 & 4095 < self.slow and self.rank is None:  # where messages are ranked, none takes any time
             delay *= self.slow_factor
+            self.fired["reordering"] = self.fired.get("reordering", 0) + 1
         if self.adversary is not None:
             delay = self.adversary(self, src, dst, m, delay)
         self._enqueue(delay, dst, src, m, key)
@@ -418,11 +436,11 @@ class World(Clock):
             self._enqueue(delay + self.delays[z >> 48 & 4095] * 3, dst, src, m, key)
 
     def _enqueue(self, delay: int, dst: int, src: int, m: Any, key: int) -> None:
-        due = self._now + delay
+        due, heap = self._now + delay, self.heap
         if self.rank is not None:
-            due = self.rank(self, DELIVER, (dst, src, m, key), due)
+            due, heap = self.rank(self, DELIVER, (dst, src, m, key), due), self.ranked
         self.order = order = self.order + 1
-        heappush(self.heap, (due, order, DELIVER, dst, src, m, key))
+        heappush(heap, (due, order, DELIVER, dst, src, m, key))
 
     def _write(self, at: int, effect: Effect) -> None:
         before = self.disks[at].write(effect[1])
@@ -433,7 +451,7 @@ class World(Clock):
 
     def _store(self, at: int, effect: Effect) -> None:
         _, field, index, entries = effect
-        removed = self.disks[at].store(field, index, entries)
+        index, removed = self.disks[at].store(field, index, entries)
         if self.hash is not None:
             self.trail += b"l" + encode((field, index, entries))
         self._tell("stored", field, self.ids[at], index, removed, entries)
@@ -456,12 +474,19 @@ class World(Clock):
         if self.rates is not None:
             wait = wait * 1_000_000 // self.rates[at]
         slot[0] = due = self._now + wait
-        if slot[1] < 0 or due < slot[1]:
+        if slot[1] < 0 or (due < slot[1] and self.rank is None):
             slot[1] = self._arm(at, timer, wait)
 
     def _arm(self, at: int, timer: str, wait: int) -> int:
-        self._push(self._now + wait, TIMEOUT, at, timer)
-        return self._now + wait
+        """Enter the timeout. Returns by what it is recognised: when it is due, or its rank."""
+        due = self._now + wait
+        if self.rank is None:
+            self._push(due, TIMEOUT, at, timer)
+            return due
+        rank = self.rank(self, TIMEOUT, (at, timer), due)
+        self.order = order = self.order + 1
+        heappush(self.ranked, (rank, order, TIMEOUT, at, timer))
+        return rank
 
     def _timer_key(self, at: int, timer: str) -> int:
         key = self.timer_keys.get((at, timer))
@@ -505,7 +530,7 @@ class World(Clock):
 
     def _crash_point(self, effects: Sequence[Effect]) -> tuple[int | None, Kept]:
         """Whether a crash falls between two effects of this event, where, and what it keeps of the unsynced writes."""
-        z = self.bits(label(self.ids[self.at]) + self.events)
+        z = self.bits(label(self.ids[self.at]))
         if z & 4095 >= self.aim:
             return None, ()
         syncs = [i for i, effect in enumerate(effects) if effect[0] == 3]
@@ -569,13 +594,30 @@ class World(Clock):
     def _heal(self) -> None:
         """The faults end for good: everybody up, every link open, no message lost any more."""
         self.healed_at = self._now
+        if self.rates is not None:
+            self.ahead = [self.clock_of(node) - self._now for node in range(len(self.ids))]
+        self._release()
         self._set_network(len(self.ids))
         self.faults = ()
-        self.heap[:] = [e for e in self.heap if e[2] != FAULT]
-        heapify(self.heap)
         for node, up in enumerate(self.alive):
             if not up:
                 self._push(self._now, START, node)
+
+    def _release(self) -> None:
+        """Take the faults' entries out of the heap. What they held back comes soon: messages within the longest delay that
+        the schedule has, timeouts of paused nodes at once."""
+        now, latest = self._now, self._now + max(self.delays)
+        heap = []
+        for entry in self.heap:
+            due, order, kind, *rest = entry
+            if kind == DELIVER:
+                due = min(due, latest)
+            elif kind == TIMEOUT and due == self.paused[rest[0]] and rest[1] in self.timers[rest[0]]:
+                due = self.timers[rest[0]][rest[1]][1] = now
+            if kind != FAULT:
+                heap.append((due, order, kind, *rest))
+        heapify(heap)
+        self.heap[:] = heap
 
     def _end(self) -> None:
         """Judge liveness, if the run healed and reached its horizon."""
@@ -591,9 +633,9 @@ class World(Clock):
         """An independent world in the same state. The host copies its nodes."""
         if any(entry[2] == SIMPY for entry in self.heap):
             raise RuntimeError("a run with simpy processes cannot be copied: write its workload or fault as data")
-        twin = object.__new__(World)
+        twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        for name in ("heap", "alive", "cut", "paused", "fork_at"):
+        for name in ("heap", "ranked", "alive", "cut", "paused", "fork_at"):
             twin.__dict__[name] = list(self.__dict__[name])
         twin._queue = twin.heap
         for name in ("cuts", "repeats", "fired"):

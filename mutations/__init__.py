@@ -1,0 +1,41 @@
+"""Drift, made on purpose: known ways in which implementations stray from their specification.
+
+A mutant is data (`Mutation`): edits of a protocol's source. Some are written down in
+`mutations/catalogue`, because the bug was seen in a real system; the others are made from the
+source by `mutations/operators`. `mutations.engine` applies them; it is imported when it is needed,
+since it brings libcst along.
+"""
+
+from mutations import catalogue
+from mutations.entry import DriftKind, Edit, Mutation, Replace, Site, nearest
+from protosim.errors import UserError
+
+__all__ = ["DriftKind", "Edit", "Mutation", "Replace", "Site", "catalogue", "find", "mutants"]
+
+
+def mutants(protocol: str, source: str) -> dict[str, Mutation]:
+    """By id, all that is known: the catalogue, then what the operators make of the source."""
+    from mutations import engine
+
+    known = catalogue.load(protocol)
+    return known | engine.generated(protocol, source) | known  # in front, and in charge
+
+
+def find(protocol: str, name: str, source: str) -> Mutation:
+    """The mutant by its id, an alias ("R1") or its site, with or without "protocol." before it.
+
+    UserError: there is none; says the nearest name.
+    """
+    from mutations import engine
+
+    made = engine.generated(protocol, source)
+    known = made | catalogue.load(protocol)
+    ids = {
+        f"{protocol}.{label.removeprefix(f'{protocol}.')}": mutation.id
+        for mutation in (*made.values(), *known.values())
+        for label in (mutation.id, *mutation.aliases)
+    }
+    full = f"{protocol}.{name.removeprefix(f'{protocol}.')}"
+    if full not in ids:
+        raise UserError(f"{protocol} has no mutant {name}{nearest(full, ids)}.")
+    return known[ids[full]]

@@ -1,0 +1,86 @@
+"""Counterexample files: a scenario, what it broke, and what it was found in. Readable JSON with a checksum."""
+
+import json
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from protosim import files
+from protosim.errors import UserError
+from protosim.program import Program
+from protosim.scenario import Scenario
+
+SCHEMA = "protosim/counterexample/1"
+
+_convert = cattrs.Converter(forbid_extra_keys=True, omit_if_default=True)
+
+
+@attrs.frozen(kw_only=True)
+class Counterexample:
+    scenario: Scenario
+    mutants: tuple[str, ...] = ()
+    source: str = ""  # the file that --source named, if it was not the protocol's own
+    source_digest: str = ""  # of the text that was run, mutants applied
+    invariant: str
+    message: str
+    digest: str  # of the run
+    events: int
+    found: dict[str, Any] = attrs.field(factory=dict)  # seed, run, scheduler, faults, events of the unshortened run
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What the story needs of its world beyond messages in some order."""
+        script = self.scenario.script
+        if script is None:
+            return tuple(choice.name for choice in self.scenario.faults)
+        crashes = any(step.do in ("crash", "reboot") or step.cut is not None for step in script)
+        delivered = [(s.src, s.node, s.fingerprint, s.repeat) for s in script if s.do == "deliver"]
+        twice = len(set(delivered)) < len(delivered)
+        return ("crash",) * crashes + ("duplication",) * twice
+
+
+def source_digest(program: Program) -> str:
+    return blake2b(program.source.encode(), digest_size=16).hexdigest()
+
+
+def save(path: Path, counterexample: Counterexample) -> None:
+    body = _convert.unstructure(counterexample)
+    data = {"schema": SCHEMA, "checksum": _checksum(body), **body}
+    files.write(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def _checksum(body: Any) -> str:
+    return blake2b(json.dumps(body, sort_keys=True, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+
+
+def load(path: Path) -> Counterexample:
+    """Raises UserError, with a sentence, for a file that is missing, cut short, edited, or of another version."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not UTF-8 text, so it is no counterexample file.") from None
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UserError(f"{path} is cut short or damaged: it is not whole JSON ({error}).") from None
+    return _parse(path, data)
+
+
+def _parse(path: Path, data: Any) -> Counterexample:
+    if not isinstance(data, dict) or not isinstance(data.get("schema"), str):
+        raise UserError(f"{path} is no counterexample file: it has no schema.")
+    schema, checksum = data.pop("schema"), data.pop("checksum", None)
+    if schema != SCHEMA:
+        raise UserError(f"{path} has the schema {schema!r}; this version of protosim reads {SCHEMA!r}.")
+    if checksum != _checksum(data):
+        raise UserError(f"{path} was edited: its checksum does not fit its contents. Hunt again for a fresh one.")
+    try:
+        return _convert.structure(data, Counterexample)
+    except Exception as error:
+        reasons = "; ".join(cattrs.transform_error(error))
+        raise UserError(f"{path} does not hold a counterexample: {reasons}.") from None

@@ -1,0 +1,216 @@
+"""Hunt: run scenario after scenario until one breaks an invariant.
+
+Run i is a pure function of the hunt's seed and i, and the lowest run that breaks something wins, so a hunt by runs or events
+finds the same whatever the number of processes. A run that only warns is forked: its world is copied and goes on
+under other seeds for a stated number of events, since a warning says that a violation has become possible.
+"""
+
+import contextlib
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any
+
+import attrs
+
+from protosim.keys import derive
+from protosim.plan import Wish, plan
+from protosim.program import Program, from_source, reference
+from protosim.run import LocalHost, Run, finish, make_world, run_to_end
+from protosim.scenario import Fork, Scenario
+from protosim.world import ProtocolFailure, World
+
+FORKS = 24  # tries to turn a warning into a violation
+FORK_EVENTS = 300  # events that each may take
+CHUNK = 16  # runs a task of a worker process
+
+
+@attrs.define
+class Trial:
+    """One run of a hunt with its forks."""
+
+    index: int
+    run: Run
+    events: int  # forks included
+    trace: str = ""  # the traceback, if a handler raised
+
+    @property
+    def caught(self) -> bool:
+        return self.run.violation is not None
+
+
+@attrs.define
+class Found:
+    """What a hunt came to. `trial` is the one that broke something, or else the first that warned or failed."""
+
+    trial: Trial | None
+    runs: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    warnings: int = 0
+    failures: int = 0
+    missed: tuple[str, ...] = ()  # `sometimes` goals that no run reached
+    ended_by: str = ""  # "", "budget", "interrupt"
+
+    @property
+    def status(self) -> str:
+        if self.trial is not None and self.trial.caught:
+            return "violation"
+        if self.failures:
+            return "error"
+        if self.warnings or self.missed or self.ended_by == "interrupt" or not self.runs:
+            return "inconclusive"
+        return "ok"
+
+
+def try_run(program: Program, scenario: Scenario, index: int = 0) -> Trial:
+    """One run; where it warns, forked searches first."""
+    world = make_world(program, scenario)
+    world.stop_on_warning = True
+    host = LocalHost(program, scenario)
+    forked = 0
+    try:
+        run_to_end(world, host)
+        if world.warning is not None and world.violation is None:
+            forked, caught = _search_on(program, world, host)
+            if caught is not None:
+                return Trial(index, caught, world.events + forked)
+            world.stop_on_warning = False
+            run_to_end(world, host)
+    except ProtocolFailure as failure:
+        return Trial(index, finish(world, str(failure)), world.events + forked, traceback.format_exc())
+    return Trial(index, finish(world), world.events + forked)
+
+
+def _search_on(program: Program, world: World, host: LocalHost) -> tuple[int, Run | None]:
+    """Go on from the warning under other seeds: (events spent, the run that broke an invariant)."""
+    spent = 0
+    for number in range(FORKS):
+        seed = derive(world.scenario.seed, "fork", number)
+        twin, nodes = world.copy(), host.copy()
+        twin.scenario = attrs.evolve(world.scenario, forks=(Fork(world.events, seed),))
+        twin.stop_on_warning = False
+        twin.max_events = min(world.max_events, world.events + FORK_EVENTS)
+        twin.fork(seed)
+        failed = ""
+        try:
+            run_to_end(twin, nodes)
+        except ProtocolFailure as failure:
+            failed = str(failure)
+        spent += twin.events - world.events
+        run = finish(twin, failed)
+        if run.violation is not None:
+            return spent, run
+    return spent, None
+
+
+# -- One process, or many ----------------------------------------------------------------------------
+
+
+def trials(program: Program, wish: Wish, first: int = 0) -> Iterator[Trial]:
+    """Run after run, for ever, in this process."""
+    index = first
+    while True:
+        yield try_run(program, plan(program, wish, index), index)
+        index += 1
+
+
+@attrs.frozen
+class Parcel:
+    """A program as text, for another process."""
+
+    name: str
+    source: str
+    mutants: tuple[str, ...]
+    origin: str
+
+    def program(self) -> Program:
+        plain = reference(self.name)
+        if self.source == plain.source:
+            return plain
+        return from_source(self.name, self.source, mutants=self.mutants, origin=self.origin)
+
+
+def parcel(program: Program) -> Parcel:
+    return Parcel(program.name, program.source, program.mutants, program.origin)
+
+
+def _chunk(sent: Parcel, wish: Wish, first: int, count: int) -> list[Trial]:
+    """In a worker process: some runs in order, up to the first that breaks something."""
+    done = []
+    for index in range(first, first + count):
+        trial = try_run(sent.program(), plan(sent.program(), wish, index), index)
+        done.append(trial)
+        if trial.caught:
+            break
+    return done
+
+
+def pooled(program: Program, wish: Wish, jobs: int, runs: int | None) -> Iterator[Trial]:
+    """The same runs in the same order, computed by `jobs` processes."""
+    context = multiprocessing.get_context("forkserver" if hasattr(multiprocessing, "reduction") else "spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context)
+    pending: list[Future[list[Trial]]] = []
+    first = 0
+    try:
+        while True:
+            while len(pending) < jobs * 2 and (runs is None or first < runs):
+                count = CHUNK if runs is None else min(CHUNK, runs - first)
+                pending.append(pool.submit(_chunk, parcel(program), wish, first, count))
+                first += count
+            if not pending:
+                return
+            yield from pending.pop(0).result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def hunt(
+    program: Program,
+    wish: Wish,
+    *,
+    runs: int | None = None,
+    events: int | None = None,
+    budget: float | None = None,
+    jobs: int = 1,
+    progress: Callable[[Trial], Any] | None = None,
+) -> Found:
+    """Hunt until something breaks, or the runs, the events, or the seconds are used up. Ctrl-C ends it with what it has."""
+    started = time.monotonic()
+    found = Found(None)
+    reached: set[str] = set()
+    source = trials(program, wish) if jobs == 1 else pooled(program, wish, jobs, runs)
+    with contextlib.closing(source):
+        try:
+            for trial in source if runs != 0 else ():
+                _add(found, trial, reached)
+                if progress is not None:
+                    progress(trial)
+                if trial.caught or (runs is not None and found.runs >= runs):
+                    break
+                if events is not None and found.events >= events:
+                    break
+                if budget is not None and time.monotonic() - started >= budget:
+                    found.ended_by = "budget"
+                    break
+        except KeyboardInterrupt:
+            found.ended_by = "interrupt"
+    found.seconds = time.monotonic() - started
+    goals = (i.name for i in program.spec.invariants() if i.mode == "sometimes")
+    found.missed = tuple(name for name in goals if name not in reached)
+    return found
+
+
+def _add(found: Found, trial: Trial, reached: set[str]) -> None:
+    found.runs += 1
+    found.events += trial.events
+    reached.update(trial.run.reached)
+    found.warnings += trial.run.warning is not None and not trial.caught
+    found.failures += bool(trial.run.failure)
+    current = found.trial
+    if trial.caught or current is None and (trial.run.warning is not None or trial.run.failure):
+        found.trial = trial
+    elif current is not None and not current.caught and trial.run.failure and not current.run.failure:
+        found.trial = trial

@@ -1,0 +1,82 @@
+"""Plan: which scenario is run number i of a hunt. A pure function of the hunt and i."""
+
+import importlib
+from typing import Any
+
+import attrs
+
+from protosim.keys import Draw, derive
+from protosim.program import Program
+from protosim.run import make_fault, make_schedule, make_switches
+from protosim.scenario import Choice, Scenario
+from protosim.swarm import draw_faults
+
+PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "pos")
+"""Equal shares of the runs; each finds what others miss."""
+
+LIVENESS_EVERY = 8
+"""One run in so many is chaos, then healing, then progress under the fair adversary."""
+
+RUN_EVENTS = 1_500
+CHAOS_US = 3_000_000
+PROGRESS_BOUND_US = 5_000_000  # some seventeen of the longest election timeouts
+
+
+@attrs.frozen(kw_only=True)
+class Wish:
+    """What the caller fixed; the rest is drawn."""
+
+    seed: int = 1
+    nodes: int | None = None
+    scheduler: str | None = None
+    faults: tuple[Choice, ...] | None = None
+    switches: dict[str, Any] = attrs.field(factory=dict)
+    events: int = RUN_EVENTS
+
+
+def pace_of(scheduler: str, draw: Draw) -> tuple[dict[str, int], int]:
+    """A scheduler's drawn parameters, and its typical election timeout."""
+    params: dict[str, int] = importlib.import_module(f"schedulers.{scheduler}").draw(draw)
+    return params, make_schedule(Choice(scheduler, params)).pace
+
+
+def fill_faults(faults: tuple[Choice, ...], draw: Draw, pace: int) -> tuple[Choice, ...]:
+    """Faults given by name alone get drawn parameters."""
+    filled = []
+    for choice in faults:
+        make_fault(choice)  # an unknown name is an error of the caller's
+        drawn = importlib.import_module(f"faults.{choice.name}").draw(draw, pace)
+        filled.append(Choice(choice.name, {**drawn, **choice.params}))
+    return tuple(filled)
+
+
+def plan(program: Program, wish: Wish, index: int) -> Scenario:
+    """The scenario of run `index`, from 0."""
+    seed = derive(wish.seed, "run", index)
+    draw = Draw(seed)
+    live = wish.scheduler is None and index % LIVENESS_EVERY == LIVENESS_EVERY - 1
+    scheduler = wish.scheduler or ("fair" if live else PORTFOLIO[index % len(PORTFOLIO)])
+    params, pace = pace_of(scheduler, draw)
+    if wish.faults is None:
+        faults = draw_faults(draw, pace)
+    else:
+        faults = fill_faults(wish.faults, draw, pace)
+    sizes = program.spec.sizes
+    return Scenario(
+        protocol=program.name,
+        seed=seed,
+        nodes=wish.nodes or (sizes[0] if draw.chance("smallest", 75) else draw.choice("nodes", sizes)),
+        switches=draw_switches(program, wish.switches, draw),
+        scheduler=Choice(scheduler, params),
+        faults=faults,
+        events=wish.events if not live else max(wish.events, 20 * RUN_EVENTS),
+        horizon=CHAOS_US + PROGRESS_BOUND_US if live else 10**12,
+        heal=CHAOS_US if live else None,
+    )
+
+
+def draw_switches(program: Program, fixed: dict[str, Any], draw: Draw) -> dict[str, Any]:
+    """The swarm draws the protocol's switches too; those that the caller fixed stay."""
+    make_switches(program, fixed)
+    drawn = {f.name: draw.choice(f"switch {f.name}", f.metadata["choices"]) for f in attrs.fields(program.spec.switches)}
+    return {**drawn, **fixed}

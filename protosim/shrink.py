@@ -1,0 +1,226 @@
+"""Shrink: from a run that breaks an invariant to the shortest script that we can find which breaks it too.
+
+The run becomes a script of its events. Then parts are left out as long as the same invariant still breaks: chunks of events
+from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the script is recorded
+anew, so that it holds only what really happened, under the fingerprints that the messages now have.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+import attrs
+
+from protosim.history import LINEARIZABILITY
+from protosim.program import Program
+from protosim.run import LocalHost, Run, finish, make_world, run_to_end
+from protosim.scenario import Scenario, Step
+from protosim.script import ScriptedWorld, StepRecorder
+from protosim.world import ProtocolFailure
+
+Steps = tuple[Step, ...]
+PAIRS = 60  # scripts up to this length are also tried without each pair of events
+
+
+@attrs.define
+class Shrinker:
+    """Keeps the best script so far; every attempt is counted against the budget."""
+
+    program: Program
+    best: Scenario
+    invariants: tuple[str, ...]  # any of these will do; none for a failure of the protocol
+    replayed: int = 0
+    budget: int = 250_000  # events
+    progress: Callable[[int], None] | None = None
+
+    def breaks(self, scenario: Scenario) -> Scenario | None:
+        """The scenario with the script as it really went, if the invariant still breaks."""
+        run, steps = record(self.program, scenario, history=LINEARIZABILITY.name in self.invariants)
+        self.replayed += run.events
+        if broken_name(run) not in self.invariants if self.invariants else not run.failure:
+            return None
+        return attrs.evolve(scenario, script=steps)
+
+    def attempt(self, steps: Sequence[Step], nodes: int | None = None) -> bool:
+        """Take the script if it breaks the invariant and is no longer than the best so far."""
+        if self.replayed >= self.budget:
+            return False
+        found = self.breaks(attrs.evolve(self.best, script=tuple(steps), nodes=nodes or self.best.nodes))
+        if found is None or (found.nodes == self.best.nodes and len(found.script or ()) > len(self.steps)):
+            return False
+        self.best = found
+        if self.progress is not None:
+            self.progress(len(self.steps))
+        return True
+
+    @property
+    def steps(self) -> Steps:
+        return self.best.script or ()
+
+
+def broken_name(run: Run) -> str:
+    """Which invariant broke; a violation before a warning."""
+    broken = run.violation or run.warning
+    return broken.invariant.name if broken is not None else ""
+
+
+def record(program: Program, scenario: Scenario, history: bool = True) -> tuple[Run, Steps]:
+    """Run a scenario up to its first violation, and the script that repeats it. Judging client histories is optional."""
+    world = make_world(program, scenario, digest=False)
+    world.recorder = recorder = StepRecorder()
+    try:
+        run_to_end(world, LocalHost(program, scenario))
+    except ProtocolFailure as failure:
+        return finish(world, str(failure)), (*recorder.steps, *_last(world, recorder))
+    return finish(world, history=history), tuple(recorder.steps)
+
+
+def _last(world: object, recorder: StepRecorder) -> Iterator[Step]:
+    """The step in which a handler raised: it never came back, so the recorder has not seen it."""
+    step = recorder.describe(world)  # type: ignore[arg-type]
+    if step is not None:
+        yield step
+
+
+LONG = 40
+"""A story longer than this is tried again with leave to break another invariant than the run did."""
+
+
+def shrink(
+    program: Program, scenario: Scenario, invariant: str, progress: Callable[[int], None] | None = None
+) -> Scenario | None:
+    """The shortest script found that breaks the invariant. None if the run's own script does not (liveness, say)."""
+    _, steps = record(program, scenario)
+    bare = attrs.evolve(scenario, script=steps, faults=(), forks=(), heal=None, events=max(len(steps) * 2, 100))
+    best = _shorten(Shrinker(program, bare, (invariant,) if invariant else (), progress=progress))
+    if best is not None and len(best.script or ()) > LONG and invariant:
+        always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
+        return _shorten(Shrinker(program, best, always, progress=progress)) or best
+    return best
+
+
+def _shorten(shrinker: Shrinker) -> Scenario | None:
+    first = shrinker.breaks(shrinker.best)
+    if first is None:
+        return None
+    shrinker.best = first
+    _without_any_nodes(shrinker)
+    _chunks(shrinker)
+    if _without_any_nodes(shrinker):
+        _chunks(shrinker)
+    _pairs(shrinker)
+    _plainer(shrinker)
+    return _tidy(shrinker)
+
+
+def _chunks(shrinker: Shrinker) -> None:
+    """Leave out chunks, halving their size, from the end backwards; start over as long as it helps.
+
+    What a chunk did to the terms (views, ballots) may be needed: then a few timeouts of one node may take its place.
+    """
+    improved = True
+    while improved:
+        improved = False
+        size = max(1, len(shrinker.steps) // 2)
+        while size:
+            end = len(shrinker.steps)
+            while end > 0:
+                if _leave_out(shrinker, max(0, end - size), end):
+                    improved = improved or size == 1
+                end = min(end - size, len(shrinker.steps))
+            size //= 2
+
+
+def _leave_out(shrinker: Shrinker, start: int, end: int) -> bool:
+    steps = shrinker.steps
+    if shrinker.attempt(steps[:start] + steps[end:]):
+        return True
+    for timeout in _timeouts(steps, start, end):
+        for times in range(1, min(4 if end - start < 40 else 2, end - start)):
+            if shrinker.attempt((*steps[:start], *(timeout,) * times, *steps[end:])):
+                return True
+    return False
+
+
+def _timeouts(steps: Steps, start: int, end: int) -> list[Step]:
+    """One timeout of each node and timer that the chunk, or the events soon after it, have."""
+    found: dict[tuple[str, str], Step] = {}
+    for step in steps[start : end + 10]:
+        if step.do == "timeout":
+            found.setdefault((step.node, step.timer), attrs.evolve(step, cut=None, kept=(), clock=None))
+    return list(found.values())
+
+
+def _without_any_nodes(shrinker: Shrinker) -> bool:
+    """Whether two nodes, or one, could be left out."""
+    before = shrinker.best.nodes
+    for fewer in (2, 1):
+        _without_nodes(shrinker, fewer)
+    return shrinker.best.nodes < before
+
+
+def _without_nodes(shrinker: Shrinker, count: int) -> None:
+    """Leave out nodes; those that stay are renamed, since a smaller cluster has a smaller majority."""
+    ids = shrinker.best.node_ids()
+    if len(ids) - count < 3:
+        return
+    for gone in combinations(ids, count):
+        stay = [name for name in ids if name not in gone]
+        names = dict(zip(stay, ids, strict=False))
+        steps = [
+            attrs.evolve(s, node=names[s.node], src=names.get(s.src, ""))
+            for s in shrinker.steps
+            if s.node in names and (not s.src or s.src in names)
+        ]
+        if shrinker.attempt(steps, nodes=len(stay)):
+            return
+
+
+def _pairs(shrinker: Shrinker) -> None:
+    """Leave out any two events at once: a message and its answer, a crash and its restart."""
+    improved = True
+    while improved and len(shrinker.steps) <= PAIRS:
+        improved = False
+        steps = shrinker.steps
+        for i, j in combinations(range(len(steps) - 1, -1, -1), 2):
+            if shrinker.attempt(steps[:j] + steps[j + 1 : i] + steps[i + 1 :]):
+                improved = True
+                break
+
+
+def _plainer(shrinker: Shrinker) -> None:
+    """The same story with less to explain: whole crashes, nothing kept, a crash and its restart as one event."""
+    for position in range(len(shrinker.steps) - 1, -1, -1):
+        steps = shrinker.steps
+        if position >= len(steps):
+            continue
+        step = steps[position]
+        if step.cut is not None:
+            shrinker.attempt((*steps[:position], attrs.evolve(step, cut=None, kept=()), *steps[position + 1 :]))
+        elif step.kept:
+            shrinker.attempt((*steps[:position], attrs.evolve(step, kept=()), *steps[position + 1 :]))
+        if step.do == "crash":
+            _reboot(shrinker, position)
+
+
+def _reboot(shrinker: Shrinker, position: int) -> None:
+    steps = shrinker.steps
+    for later in range(position + 1, len(steps)):
+        if steps[later].node == steps[position].node and steps[later].do == "restart":
+            reboot = attrs.evolve(steps[position], do="reboot")
+            without = steps[:later] + steps[later + 1 :]
+            for place in (position, later - 1):
+                rest = without[:position] + without[position + 1 :]
+                if shrinker.attempt((*rest[:place], reboot, *rest[place:])):
+                    return
+            return
+
+
+def _tidy(shrinker: Shrinker) -> Scenario:
+    """A millisecond a step, if that changes nothing; operations numbered from 1 in order."""
+    even = tuple(attrs.evolve(s, at=1000 * i, clock=None) for i, s in enumerate(shrinker.steps, 1))
+    shrinker.budget = shrinker.replayed + 1
+    shrinker.attempt(even)
+    return shrinker.best
+
+
+__all__ = ["ScriptedWorld", "broken_name", "record", "shrink"]

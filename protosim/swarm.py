@@ -1,0 +1,30 @@
+"""Swarm testing: each run has its own random subset of the faults, each with parameters of its own.
+
+Groce, Zhang, Eide, Chen and Regehr, "Swarm Testing", ISSTA 2012: a fault that is always on can hide what another would find (a cluster
+that is always partitioned commits nothing), so every one is absent from at least half of the runs. Each fault's
+presence and parameters are keyed by its name, so a new fault changes nothing about the others.
+"""
+
+import importlib
+
+from protosim.keys import Draw, derive
+from protosim.program import modules
+from protosim.scenario import Choice
+
+PRESENT = {  # percent of the runs; measured by what kills Raft's mutants in the fewest events
+    "crash": 50,
+    "duplication": 50,
+    "loss": 50,
+    "reordering": 50,
+}
+OTHERWISE = 12  # percent: there are many kinds of partitions, and most runs should have none
+
+
+def draw_faults(draw: Draw, pace: int) -> tuple[Choice, ...]:
+    """The faults of a run, by name. `pace` is the schedule's typical election timeout, in microseconds."""
+    chosen: list[Choice] = []
+    for name in modules("faults"):
+        own = Draw(derive(draw.seed, "fault", name))
+        if own.chance("present", PRESENT.get(name, OTHERWISE)):
+            chosen.append(Choice(name, importlib.import_module(f"faults.{name}").draw(own, pace)))
+    return tuple(chosen)

@@ -1,0 +1,180 @@
+"""Trace: record a run as a Story, which is what diagrams and pages are drawn from."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from protosim.api import APPLY, REFUSE, REPLY, SEND, STORE, SYNC, WRITE, Disk, Effect
+from protosim.disk import Kept
+from protosim.program import Program
+from protosim.run import LocalHost, Run, finish, make_world, run_to_end, spell_event
+from protosim.scenario import Scenario
+from protosim.script import sent_keys
+from protosim.story import Kind, Moment, Story
+from protosim.values import Value
+from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, ProtocolFailure, World
+
+_HOST_FIELDS = {"_effects", "me", "peers", "cluster_size", "application", "now", "switches", "disk"}
+
+
+def spell(x: Any) -> str:
+    """A value for a person: short, and the same in every process."""
+    if x is None:
+        return "–"
+    if isinstance(x, Enum):
+        return str(x.value)
+    if isinstance(x, Value):
+        if type(x).__str__ is not object.__str__:
+            return str(x)
+        return f"{type(x).__name__}({', '.join(f'{name}={spell(getattr(x, name))}' for name, _ in x.FIELDS)})"
+    if isinstance(x, dict):
+        return "{" + ", ".join(f"{spell(k)}: {spell(v)}" for k, v in sorted(x.items(), key=str)) + "}"
+    if isinstance(x, (set, frozenset)):
+        return "{" + ", ".join(sorted(map(spell, x))) + "}"
+    if isinstance(x, (list, tuple)):
+        return "[" + ", ".join(map(spell, x)) + "]"
+    return str(x)
+
+
+def state_of(node: Any) -> tuple[tuple[str, str], ...]:
+    """A node's fields for a person: the durable ones first, as "disk.x"."""
+    if node is None:
+        return ()
+    disk: Disk = node.disk
+    durable = [(f"disk.{name}", spell(getattr(disk, name))) for name in disk.FIELDS]
+    volatile = [(name, spell(x)) for name, x in node.__dict__.items() if name not in _HOST_FIELDS]
+    return (*durable, *volatile)
+
+
+class StoryRecorder:
+    """A recorder (see World.recorder) that keeps every event as a Moment."""
+
+    def __init__(self, host: LocalHost) -> None:
+        self.host = host
+        self.moments: list[Moment] = []
+        self.sent_in: dict[int, tuple[int, str, str]] = {}  # message key -> (moment, destination, type)
+        self.arrived: set[int] = set()
+        self.states: dict[str, tuple[tuple[str, str], ...]] = {}
+        self.boots = 0
+        self.half: dict[str, Any] = {}
+
+    def before(
+        self, world: World, effects: Sequence[Effect], refused: Sequence[tuple[str, ...]], cut: int | None
+    ) -> None:
+        node, event = world.ids[world.at], world.event
+        first_start = event[0] == START and node not in self.states
+        number = 0 if first_start else len(self.moments) + 1
+        done = effects if cut is None else effects[:cut]
+        self._note_sent(world, done, number)
+        if event[0] == DELIVER:
+            self.arrived.add(event[3])
+        kind, what, detail, peer, cause = self._name(event)
+        self.half = {
+            "number": number,
+            "at": world.now,
+            "node": node,
+            "kind": kind,
+            "what": what,
+            "detail": detail,
+            "peer": peer,
+            "cause": cause,
+            "refused": tuple(name for names in refused for name in names),
+            "wrote": tuple(_spell_write(e) for e in done if e[0] in (WRITE, STORE)),
+            "sent": tuple((e[1], spell(e[2])) for e in done if e[0] == SEND),
+            "applied": tuple(f"{e[1]}: {spell(e[2]) if e[2] is not None else 'no-op'}" for e in done if e[0] == APPLY),
+            "replied": tuple(_spell_reply(world, e) for e in done if e[0] in (REPLY, REFUSE)),
+            "synced": bool(done) and any(e[0] == SYNC for e in done),
+            "effects": len(effects),
+        }
+
+    def _note_sent(self, world: World, effects: Sequence[Effect], number: int) -> None:
+        for key, dst, m in sent_keys(world, effects):
+            self.sent_in[key] = (number, dst, type(m).__name__)
+
+    def _name(self, event: tuple[Any, ...]) -> tuple[Kind, str, str, str | None, int | None]:
+        if event[0] == DELIVER:
+            sent = self.sent_in.get(event[3])
+            return "deliver", type(event[2]).__name__, spell(event[2]), event[1], sent[0] or None if sent else None
+        if event[0] == TIMEOUT:
+            return "timeout", event[1], f"the {event[1]} timer fires", None, None
+        if event[0] == REQUEST:
+            return "request", spell(event[2]), f"a client asks: {spell(event[2])}", None, None
+        if event[0] == CRASH:
+            return "crash", "crash", "the node crashes", None, None
+        return "restart", "restart", "the node starts with what its disk holds", None, None
+
+    def after(self, world: World, cut: int | None, kept: Kept) -> None:
+        half = self.half
+        number, effects = half["number"], half.pop("effects")
+        node = half["node"]
+        state = state_of(self.host.nodes[world.at]) if world.alive[world.at] else ()
+        before = dict(self.states.get(node, ()))
+        self.states[node] = state
+        if number == 0:
+            return
+        spelled = None
+        if cut is not None:
+            spelled = f"crashed after {cut} of {effects} effects{_spell_kept(kept)}"
+        elif half["kind"] == "crash" and kept:
+            spelled = _spell_kept(kept).lstrip("; ")
+        changed = tuple(name for name, content in state if before.get(name) != content)
+        self.moments.append(Moment(**half, state=state, changed=changed, cut=spelled))
+
+    def lost(self) -> tuple[tuple[int, str, str], ...]:
+        """What was sent in a moment of the story and never arrived."""
+        return tuple(sent for key, sent in self.sent_in.items() if key not in self.arrived and sent[0])
+
+
+def _spell_kept(kept: Kept) -> str:
+    if not kept:
+        return "; nothing unsynced was kept"
+    return f"; of the unsynced writes it kept {', '.join(str(i + 1) if n < 0 else f'{i + 1} torn' for i, n in kept)}"
+
+
+def _spell_write(effect: Effect) -> str:
+    if effect[0] == WRITE:
+        return ", ".join(f"{name} = {spell(content)}" for name, content in effect[1])
+    return f"{effect[1]}[{effect[2] + 1}…] = {spell(effect[3])}"
+
+
+def _spell_reply(world: World, effect: Effect) -> str:
+    request = world.requests.get(effect[1])
+    asked = spell(request.command) if request is not None else f"operation {effect[1]}"
+    return f"{asked} → refused" if effect[0] == REFUSE else f"{asked} → {spell(effect[2])}"
+
+
+def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]:
+    """Run the scenario and return it as a story. `replay` is the command that repeats it."""
+    world = make_world(program, scenario)
+    host = LocalHost(program, scenario)
+    world.recorder = recorder = StoryRecorder(host)
+    failed = ""
+    try:
+        run_to_end(world, host)
+    except ProtocolFailure as failure:
+        failed = str(failure)
+    run = finish(world, failed)
+    broken = run.violation or run.warning
+    story = Story(
+        protocol=program.name,
+        mutants=program.mutants,
+        nodes=world.ids,
+        moments=tuple(recorder.moments),
+        invariant=broken.invariant.name if broken else "",
+        title=broken.invariant.title if broken else "",
+        statement=f"{broken.invariant.statement} ({broken.invariant.source})" if broken else "",
+        sentence=broken.sentence if broken else failed or "Nothing broke.",
+        replay=replay,
+        lost=recorder.lost(),
+    )
+    return run, story
+
+
+__all__ = ["StoryRecorder", "spell", "spell_event", "state_of", "tell"]
+
+
+def as_data(story: Story) -> dict[str, Any]:
+    """Plain data for JSON."""
+    return attrs.asdict(story)

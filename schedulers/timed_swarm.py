@@ -1,0 +1,40 @@
+"""Timed swarm: each run is a network of its own, from one rack to a flood in which messages outlive elections.
+
+After swarm testing (Groce, Zhang, Eide, Chen and Regehr, ISSTA 2012): diversity comes from configurations drawn at random, more
+than from variety within a run. Where that paper turns features on and off, this draws a distribution of delays, its scale and
+the clients' rate; which faults there are is drawn beside it (`protosim.swarm`). Timers are uniform within the range that
+their node asked for, but delays may be as long as the election timeout and longer, so elections and leaders overlap.
+
+`tail` is the distribution: 0 uniform, 1 exponential, 2 heavy-tailed.
+
+>>> [max(make({"tail": tail, "scale": 100_000}).delays) for tail in (0, 1, 2)]
+"""
+
+from protosim.api import MS
+from protosim.keys import Draw, Table, exponential, heavy_tail, uniform
+from protosim.schedule import Schedule
+
+
+def draw(draw: Draw) -> dict[str, int]:
+    return {
+        "tail": draw.choice("tail", (0, 1, 2)),
+        "scale": draw.choice("scale", (5, 20, 50, 100, 200)) * MS,
+        "request_every": draw.choice("request_every", (5, 20, 50, 200)) * MS,
+    }
+
+
+def delays(tail: int, scale: int) -> Table:
+    """With a mean of about half the scale; uniform ones stay below it."""
+    if tail == 0:
+        return uniform(0, scale)
+    if tail == 1:
+        return exponential(scale // 2)
+    return heavy_tail(0, scale // 2, 10 * scale)
+
+
+def make(params: dict[str, int]) -> Schedule:
+    return Schedule(
+        delays=delays(params.get("tail", 0), params.get("scale", 50 * MS)),
+        request_gaps=exponential(params.get("request_every", 50 * MS)),
+        pace=200 * MS,
+    )

@@ -1,0 +1,103 @@
+"""A story is data: it travels as JSON, and says what does not fit together."""
+
+import json
+
+import attrs
+import cattrs
+import pytest
+from hypothesis import given
+
+from protosim.show import FEW_LOST, headline, lost_at, notes, omitted, up_after, visible, when
+from protosim.story import Moment, Story
+from tests.show.anything import stories
+from tests.show.samples import crowd, forgotten_vote, two_votes
+
+
+@given(stories())
+def test_a_story_survives_json(story: Story) -> None:
+    text = json.dumps(cattrs.unstructure(story))
+    assert cattrs.structure(json.loads(text), Story) == story
+
+
+def test_two_nodes_may_not_have_one_name() -> None:
+    with pytest.raises(ValueError, match="nodes must differ"):
+        attrs.evolve(two_votes(), nodes=("n1", "n2", "n3", "n1"))
+
+
+def test_numbers_rise_from_one() -> None:
+    story = two_votes()
+    with pytest.raises(ValueError, match="numbered upwards, from 1"):
+        attrs.evolve(story, moments=tuple(reversed(story.moments)))
+    with pytest.raises(ValueError, match="numbered upwards, from 1"):
+        attrs.evolve(story, moments=(attrs.evolve(story.moments[0], number=0),))
+
+
+def test_only_a_fault_may_happen_nowhere() -> None:
+    story = two_votes()
+    crash = Moment(99, 0, "n9", "crash", "crash")
+    with pytest.raises(ValueError, match="Moment 99 is at 'n9', not a node of the story"):
+        attrs.evolve(story, moments=(*story.moments, crash))
+    fault = attrs.evolve(crash, kind="fault")
+    assert attrs.evolve(story, moments=(*story.moments, fault)).moments[-1] == fault
+
+
+@pytest.mark.parametrize("cause", [99, 100, 2])
+def test_a_message_was_sent_earlier_and_by_its_sender(cause: int) -> None:
+    story = two_votes()
+    late = Moment(99, 0, "n2", "deliver", "Vote", peer="n1", cause=cause)
+    with pytest.raises(ValueError, match=f"'n1' caused it at moment {cause}, which is not"):
+        attrs.evolve(story, moments=(*story.moments, late))
+
+
+def test_what_was_lost_was_sent_by_a_node() -> None:
+    with pytest.raises(ValueError, match="Moment 77, said to have sent 'Vote', is at no node"):
+        attrs.evolve(two_votes(), lost=((77, "n1", "Vote"),))
+
+
+def test_a_node_is_down_from_its_crash_to_its_restart() -> None:
+    ups = up_after(forgotten_vote())
+    down = [number for number, up in enumerate(ups) if "n3" not in up]
+    assert down == [4, 5]  # cut short in moment 4, restarted in moment 6
+    assert "n1" not in ups[13]
+    assert "n1" not in ups[14]
+
+
+def test_a_node_that_first_restarts_was_down_before() -> None:
+    story = attrs.evolve(two_votes(), moments=(Moment(1, 0, "n2", "restart", "restart"),))
+    assert [sorted(up) for up in up_after(story)] == [["n1", "n3"], ["n1", "n2", "n3"]]
+
+
+def test_words_say_what_was_refused_written_and_sent() -> None:
+    story = two_votes()
+    assert headline(story.moments[12]) == (
+        "n1 receives RequestVote(term=2, last=(0, 0)) from n2, sent at 9"
+    )
+    assert [note.text for note in notes(story.moments[12])] == [
+        "n1 refuses RequestVote: log_up_to_date",
+        "sends Vote(term=2, granted=False) to n2",
+    ]
+    assert [note.text for note in notes(story.moments[3])] == [
+        "writes term = 1, voted_for = n1; synced",
+        "role = candidate, votes = {n1}",
+        "sends RequestVote(term=1, last=(0, 0)) to n2, n3",
+    ]
+    assert notes(forgotten_vote().moments[3])[0].text.endswith("; not synced")
+
+
+def test_lost_messages_are_drawn_if_few_and_counted_if_many() -> None:
+    few, many = forgotten_vote(), crowd(5, 40)
+    assert [lost.to for lost in lost_at(few, few.moments[4])] == [("n2", "n3")]
+    assert omitted(few) == ""
+    assert len(many.lost) > FEW_LOST
+    assert not any(lost_at(many, m) for m in many.moments)
+    assert omitted(many) == "12 messages that were never delivered are not drawn."
+
+
+def test_times_are_milliseconds() -> None:
+    assert [when(at) for at in (0, 99, 100, 153_204, 2_000_000)] == [
+        "0.0", "0.0", "0.1", "153.2", "2000.0",
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_printed_is_spelled_out() -> None:
+    assert visible("a\nb\x1b[2J\u202e\ud800é漢") == "a\\nb\\x1b[2J\\u202e\\ud800é漢"
