@@ -1,8 +1,9 @@
 """What the partitions share: links that are cut for a while, again and again.
 
-A partition is a function from the number of nodes and 64 keyed bits to masks: for each node, as a sender, the set of nodes
-that it cannot reach, as bits. A message on a cut link is lost, whether it is sent into the cut or is in flight when the
-link goes down and would arrive before it is up again.
+A partition is a function from the number of nodes and 64 keyed bits to masks: for each node, as a
+sender, the set of nodes that it cannot reach, as bits. A message on a cut link is lost, whether
+it is sent into the cut or is in flight when the link goes down and would arrive before it is up
+again.
 
 `every` is the mean time between two partitions, `lasts` the mean time that one lasts.
 """
@@ -66,7 +67,7 @@ def picture(masks: Masks) -> str:
     n2 reaches n3
     n3 reaches n2
     """
-    lines = []
+    lines: list[str] = []
     for src, cut in enumerate(masks):
         reached = [f"n{dst + 1}" for dst in range(len(masks)) if dst != src and not cut >> dst & 1]
         lines.append(f"n{src + 1} reaches {' '.join(reached) or 'nobody'}")

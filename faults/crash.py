@@ -1,8 +1,17 @@
 """Crash and restart, of each node on its own clock, and aimed at the steps between two effects of an event.
 
-`every` is the mean time between crashes of one node, `down` how long it stays down on average; `aim` is the share (1/1000)
-of events that crash on the way, just before or after a sync or between two other effects. Of the writes that no sync has
-covered a crash keeps none, a prefix, a subset, all, or a torn last one, as its key decides.
+`every` is the mean time between crashes of one node, `down` how long it stays down on average;
+`aim` is the share (1/1000) of events that crash on the way, just before or after a sync or
+between two other effects. Of the writes that no sync has covered a crash keeps none, a prefix, a
+subset, all, or a torn last one, as its key decides.
+
+>>> from protosim.program import reference
+>>> from protosim.run import simulate
+>>> from protosim.scenario import Choice, Scenario
+>>> faults = (Choice("crash", {"every": 500_000, "down": 50_000, "aim": 10}),)
+>>> fired = simulate(reference("raft"), Scenario(protocol="raft", seed=1, faults=faults)).faults_fired
+>>> list(fired), fired["crash"] > 10
+(['crash'], True)
 """
 
 from typing import Any

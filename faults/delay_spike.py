@@ -1,7 +1,15 @@
 """Delay spikes: for a while every message that is sent takes `times` as long, then the network is as fast as before.
 
-`every` is the mean time between two spikes, `lasts` the mean time that one lasts. Where a scheduler ranks messages instead of
-timing them (pos, pct) a spike changes nothing.
+`every` is the mean time between two spikes, `lasts` the mean time that one lasts. Where a
+scheduler ranks messages instead of timing them (pos, pct) a spike changes nothing.
+
+>>> from protosim.program import reference
+>>> from protosim.run import simulate
+>>> from protosim.scenario import Choice, Scenario
+>>> faults = (Choice("delay_spike", {"every": 500_000, "lasts": 200_000, "times": 20}),)
+>>> fired = simulate(reference("raft"), Scenario(protocol="raft", seed=1, faults=faults)).faults_fired
+>>> list(fired), fired["delay_spike"] > 3
+(['delay_spike'], True)
 """
 
 from typing import Any

@@ -1,4 +1,13 @@
-"""Duplication: a share of all messages arrives twice, the second time after up to three further delays."""
+"""Duplication: a share of all messages arrives twice, the second time after up to three further delays.
+
+>>> from protosim.program import reference
+>>> from protosim.run import simulate
+>>> from protosim.scenario import Choice, Scenario
+>>> faults = (Choice("duplication", {"per_mille": 500}),)
+>>> fired = simulate(reference("raft"), Scenario(protocol="raft", seed=1, faults=faults)).faults_fired
+>>> list(fired), fired["duplication"] > 300
+(['duplication'], True)
+"""
 
 from typing import Any
 

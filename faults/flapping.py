@@ -1,10 +1,13 @@
-"""Flapping: a link or a partition that comes and goes quickly, so that some messages of an exchange pass and some do not.
+"""Flapping: a link or a partition that comes and goes quickly: some messages of an exchange pass, some do not.
 
-A burst of `flaps` short partitions, all in one shape, each `lasts` long on average, with pauses as long; a burst starts
-`every` so often. The shape is symmetric or one way, as the key decides.
+A burst of `flaps` short partitions, all in one shape, each `lasts` long on average, with pauses
+as long; a burst starts `every` so often. The shape is symmetric or one way, as the key decides.
 
 >>> from faults._partition import picture
 >>> print(picture(shape(3, bits=1)))
+n1 reaches n2 n3
+n2 reaches nobody
+n3 reaches n1 n2
 """
 
 from typing import Any
@@ -25,8 +28,7 @@ def draw(draw: Draw, pace: int) -> dict[str, int]:
 
 
 def shape(nodes: int, bits: int) -> Masks:
-    kind = partition_symmetric if bits >> 63 else partition_one_way
-    return kind.shape(nodes, bits)
+    return partition_symmetric.shape(nodes, bits) if bits >> 63 else partition_one_way.shape(nodes, bits)
 
 
 class Flapping(Partition):

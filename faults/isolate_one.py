@@ -1,9 +1,13 @@
 """Isolation of a single node, both ways: a random one, or the apparent leader, whom clients last got an answer from.
 
-`leader` is the share (1/1000) of times that it is the apparent leader, if there is one; clients know it, so no node is asked.
+`leader` is the share (1/1000) of times that it is the apparent leader, if there is one; clients
+know it, so no node is asked.
 
 >>> from faults._partition import picture
 >>> print(picture(shape(3, bits=1)))
+n1 reaches n3
+n2 reaches nobody
+n3 reaches n1
 """
 
 from typing import Any

@@ -1,4 +1,13 @@
-"""Loss: a share of all messages, chosen by their keys, never arrives."""
+"""Loss: a share of all messages, chosen by their keys, never arrives.
+
+>>> from protosim.program import reference
+>>> from protosim.run import simulate
+>>> from protosim.scenario import Choice, Scenario
+>>> faults = (Choice("loss", {"per_mille": 500}),)
+>>> fired = simulate(reference("raft"), Scenario(protocol="raft", seed=1, faults=faults)).faults_fired
+>>> list(fired), fired["loss"] > 300
+(['loss'], True)
+"""
 
 from typing import Any
 

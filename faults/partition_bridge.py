@@ -1,9 +1,15 @@
 """Bridge: two halves that hear each other only through one node, which hears everybody.
 
-After Jepsen's `bridge` nemesis. Both halves have a majority with the bridge, so leaders on both sides court its vote.
+After Jepsen's `bridge` nemesis. Both halves have a majority with the bridge, so leaders on both
+sides court its vote.
 
 >>> from faults._partition import picture
 >>> print(picture(shape(5, bits=0)))
+n1 reaches n2 n3 n4 n5
+n2 reaches n1 n4
+n3 reaches n1 n5
+n4 reaches n1 n2
+n5 reaches n1 n3
 """
 
 from protosim.fault import Fault

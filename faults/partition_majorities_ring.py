@@ -1,17 +1,23 @@
 """Majorities ring: every node hears a majority, no two the same one.
 
-After Jepsen's `majorities-ring` nemesis: the nodes stand in a ring, in an order that the key chooses, and each hears the
-nodes right before and right after it, just enough of them for a majority with itself. Where these are an odd
-number (3, 7 nodes), it hears one more before it than after it, so some links are cut one way only.
+After Jepsen's `majorities-ring` nemesis: the nodes stand in a ring, in an order that the key
+chooses, and each hears the nodes right before and right after it, just enough of them for a
+majority with itself. Where these are an odd number (3, 7 nodes), it hears one more before it than
+after it, so some links are cut one way only.
 
 >>> from faults._partition import picture
 >>> print(picture(shape(5, bits=0)))
+n1 reaches n3 n4
+n2 reaches n4 n5
+n3 reaches n1 n5
+n4 reaches n1 n2
+n5 reaches n2 n3
 """
 
 from protosim.fault import Fault
 from protosim.keys import Draw
 
-from ._partition import Masks, Partition, draw_periods, mask, shuffled
+from ._partition import Masks, Partition, draw_periods, shuffled
 
 
 def draw(draw: Draw, pace: int) -> dict[str, int]:

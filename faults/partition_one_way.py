@@ -1,9 +1,13 @@
 """One-way partition: one group's messages do not reach the other, which still reaches it.
 
-Deaf nodes that go on talking, and mute ones that go on listening: what a full link in one direction does.
+Deaf nodes that go on talking, and mute ones that go on listening: what a full link in one
+direction does.
 
 >>> from faults._partition import picture
 >>> print(picture(shape(3, bits=1)))
+n1 reaches n2 n3
+n2 reaches nobody
+n3 reaches n1 n2
 """
 
 from protosim.fault import Fault

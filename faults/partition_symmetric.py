@@ -1,7 +1,12 @@
 """Symmetric partition: the cluster falls into two groups that do not hear each other, of whatever sizes.
 
 >>> from faults._partition import picture
->>> print(picture(shape(5, bits=3)))
+>>> print(picture(shape(5, bits=1 << 32)))
+n1 reaches n3 n5
+n2 reaches n4
+n3 reaches n1 n5
+n4 reaches n2
+n5 reaches n1 n3
 """
 
 from protosim.fault import Fault

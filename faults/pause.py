@@ -1,7 +1,16 @@
-"""Pause: a node stops for a while and goes on as if nothing had been, as in a long garbage collection or a moved machine.
+"""Pause: a node stops for a while and goes on as if nothing had been: a long garbage collection, a moved machine.
 
-Messages and timeouts that come due in the meantime are handled, in their order, when it goes on; clients turn elsewhere. `every` is
-the mean time between two pauses of one node, `lasts` the mean time that one lasts.
+Messages and timeouts that come due in the meantime are handled, in their order, when it goes on;
+clients turn elsewhere. `every` is the mean time between two pauses of one node, `lasts` the mean
+time that one lasts.
+
+>>> from protosim.program import reference
+>>> from protosim.run import simulate
+>>> from protosim.scenario import Choice, Scenario
+>>> faults = (Choice("pause", {"every": 500_000, "lasts": 300_000}),)
+>>> fired = simulate(reference("raft"), Scenario(protocol="raft", seed=1, faults=faults)).faults_fired
+>>> list(fired), fired["pause"] > 10
+(['pause'], True)
 """
 
 from typing import Any

@@ -90,6 +90,15 @@ class Mutation:
         return self.id.partition(".")[0]
 
 
+@attrs.frozen
+class Beyond:
+    """A known bug that a protocol cannot have, since it lacks what the bug is in."""
+
+    row: str  # "R11"
+    title: str  # one sentence: what the drifted code does
+    needs: str  # what the protocol lacks
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: "; the nearest is X", or nothing."""
     close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)

@@ -364,7 +364,7 @@ class Figure3(Observer):
         self.applied_by: dict[NodeId, Index] = {}
         self.acknowledged: Index = 0  # the last index whose client has its answer
         self.vote_of: dict[tuple[NodeId, Term], NodeId] = {}
-        self.answered_since_heal = 0
+        self.answered_since_heal = False
 
     @always("At most one leader can be elected in a given term.", "§5.2, Fig. 3")
     @sent(AppendEntries)
@@ -460,6 +460,8 @@ class Figure3(Observer):
     @always("A command whose client has its answer is on the disks of a majority.", "§8; Fig. 2, persistent state")
     @replied
     def durability(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
+        if command.op == "get":  # changed nothing that could be lost
+            return None
         for index in range(self.applied_by.get(node, 0), 0, -1):
             if self.committed[index - 1][0].command == command:
                 self.acknowledged = max(self.acknowledged, index)
@@ -556,7 +558,7 @@ class Figure3(Observer):
     @replied
     def count_progress(self, node: NodeId, op: OpId, command: Command, result: object) -> None:
         if self.facts.healed_at is not None:
-            self.answered_since_heal += 1
+            self.answered_since_heal = True
 
 
 def position(log: list[Entry]) -> Position:

@@ -312,8 +312,12 @@ class Facts(Protocol):
 
     ids: tuple[NodeId, ...]
     majority: int
-    now: int
     healed_at: int | None  # when the faults ended for good, if they have
+
+    @property
+    def now(self) -> int:
+        """Simulated microseconds."""
+        ...
 
     def written(self, node: NodeId) -> Image:
         """The node's disk with everything that it wrote, synced or not."""
@@ -432,7 +436,7 @@ def literal(invariant: str) -> Callable[[F], F]:
 
 def switch(default: T, choices: tuple[T, ...], says: str) -> T:
     """A protocol's option: its default, the values that swarms draw from, and what it does."""
-    return attrs.field(default=default, metadata={"choices": choices, "says": says})  # type: ignore[no-any-return]
+    return attrs.field(default=default, metadata={"choices": choices, "says": says})
 
 
 @attrs.frozen

@@ -17,6 +17,10 @@ _LATER = 1 << 62  # orders simpy's normal priority behind its urgent one at the 
 
 
 class Clock(simpy.Environment):
+    """Time is whole microseconds."""
+
+    _now: int
+
     def __init__(self) -> None:
         super().__init__(initial_time=0)
         self.order = 0

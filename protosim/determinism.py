@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,7 +74,7 @@ def compare(program: Program, scenario: Scenario) -> Difference | None:
         runs = [stack.enter_context(_process(job, seed, warm)) for seed, warm in zip(HASH_SEEDS, (0, 1), strict=True)]
         for a, b in itertools.zip_longest(*runs, fillvalue=OVER):
             if a != b:
-                return _difference(a, b)
+                return between(a, b)
     return None
 
 
@@ -84,7 +84,8 @@ Line = tuple[list[Any], list[str]]
 OVER: Line = ([0, "", "", ""], [])
 
 
-def _difference(a: Line, b: Line) -> Difference:
+def between(a: Line, b: Line) -> Difference:
+    """What to say of two lines that differ."""
     (number, node, handler, what), effects = a
     if a[0] != b[0]:
         spelled = [f"{line[0][3]} at {line[0][1]}" if line != OVER else "the end of the run" for line in (a, b)]
@@ -96,7 +97,7 @@ def _difference(a: Line, b: Line) -> Difference:
 
 
 @contextlib.contextmanager
-def _process(job: str, hash_seed: str, warm: int) -> Iterator[Iterator[Line]]:
+def _process(job: str, hash_seed: str, warm: int) -> Generator[Iterator[Line], None, None]:
     """A fresh interpreter that plays the job: a line an event."""
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH", "")])])

@@ -35,7 +35,7 @@ class DiskImage:
         return before
 
     def store(self, field: str, index: int, entries: Sequence[Any]) -> tuple[int, tuple[Any, ...]]:
-        """Replace a log from `index` on, or from its end if that comes first; returns from where, and what stood there."""
+        """Replace a log from `index` on, or from its end if that comes first; returns from where, and what was."""
         log = self.__dict__[field]
         index = min(index, len(log))
         removed = tuple(log[index:])
@@ -85,12 +85,12 @@ class DiskImage:
     def copy(self) -> "DiskImage":
         twin = object.__new__(DiskImage)
         for name, content in self.__dict__.items():
-            twin.__dict__[name] = list(content) if type(content) is list else content
+            twin.__dict__[name] = content[:] if isinstance(content, list) else content
         return twin
 
 
 def choose_kept(journal: int, sizes: Sequence[int], bits: int) -> Kept:
-    """Which of the unsynced writes a crash keeps, from some random bits: none, a prefix, all, a subset, or a torn last one.
+    """Which of the unsynced writes a crash keeps, from random bits: none, a prefix, all, a subset, or a torn last one.
 
     `sizes` are the entries in each log write (0 for a write of fields, which is atomic).
     """

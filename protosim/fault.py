@@ -1,7 +1,8 @@
 """What a fault is: a small state machine that the world calls at times which the fault chose.
 
-A fault is a file in `faults/`: a docstring, `draw(draw, pace)` that picks its parameters (a dict of integers; times in
-microseconds, shares in 1/1000) from keyed draws, and `make(params)` that makes the Fault.
+A fault is a file in `faults/`: a docstring, `draw(draw, pace)` that picks its parameters (a dict
+of integers; times in microseconds, shares in 1/1000) from keyed draws, and `make(params)` that
+makes the Fault.
 """
 
 import copy
@@ -51,7 +52,7 @@ class Fault:
 
 
 class Periodic(Fault):
-    """A fault that comes and goes: a period every `every` on average, each `lasts` long on average. It counts its periods."""
+    """A fault that comes and goes, in periods that it counts: one `every` so often, each `lasts` long, on average."""
 
     name = ""  # the fault's, as in `faults/`
 

@@ -6,17 +6,17 @@ under other seeds for a stated number of events, since a warning says that a vio
 """
 
 import contextlib
-import multiprocessing
+import itertools
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Generator
 from typing import Any
 
 import attrs
 
 from protosim.keys import derive
 from protosim.plan import Wish, plan
+from protosim.pool import in_order
 from protosim.program import Program, from_source, reference
 from protosim.run import LocalHost, Run, finish, make_world, run_to_end
 from protosim.scenario import Fork, Scenario
@@ -60,7 +60,7 @@ class Found:
             return "violation"
         if self.failures:
             return "error"
-        if self.warnings or self.missed or self.ended_by == "interrupt" or not self.runs:
+        if self.warnings or self.missed or self.ended_by or not self.runs:
             return "inconclusive"
         return "ok"
 
@@ -109,7 +109,7 @@ def _search_on(program: Program, world: World, host: LocalHost) -> tuple[int, Ru
 # -- One process, or many ----------------------------------------------------------------------------
 
 
-def trials(program: Program, wish: Wish, first: int = 0) -> Iterator[Trial]:
+def trials(program: Program, wish: Wish, first: int = 0) -> Generator[Trial]:
     """Run after run, for ever, in this process."""
     index = first
     while True:
@@ -148,23 +148,14 @@ def _chunk(sent: Parcel, wish: Wish, first: int, count: int) -> list[Trial]:
     return done
 
 
-def pooled(program: Program, wish: Wish, jobs: int, runs: int | None) -> Iterator[Trial]:
+def pooled(program: Program, wish: Wish, jobs: int, runs: int | None) -> Generator[Trial]:
     """The same runs in the same order, computed by `jobs` processes."""
-    context = multiprocessing.get_context("forkserver" if hasattr(multiprocessing, "reduction") else "spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context)
-    pending: list[Future[list[Trial]]] = []
-    first = 0
-    try:
-        while True:
-            while len(pending) < jobs * 2 and (runs is None or first < runs):
-                count = CHUNK if runs is None else min(CHUNK, runs - first)
-                pending.append(pool.submit(_chunk, parcel(program), wish, first, count))
-                first += count
-            if not pending:
-                return
-            yield from pending.pop(0).result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    firsts = itertools.count(0, CHUNK) if runs is None else range(0, runs, CHUNK)
+    sent = parcel(program)
+    calls = ((sent, wish, first, CHUNK if runs is None else min(CHUNK, runs - first)) for first in firsts)
+    with contextlib.closing(in_order(_chunk, calls, jobs)) as chunks:
+        for chunk in chunks:
+            yield from chunk
 
 
 def hunt(

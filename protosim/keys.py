@@ -4,6 +4,7 @@ Nothing is drawn in sequence, so a protocol that sends one more message leaves e
 integer mix gives 64 bits; a decision takes the bits that it needs.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TypeVar
@@ -62,6 +63,7 @@ SIZE = 4096
 Table = tuple[int, ...]
 
 
+@functools.lru_cache(maxsize=64)
 def uniform(shortest: int, longest: int) -> Table:
     return tuple(shortest + (longest - shortest) * i // (SIZE - 1) for i in range(SIZE))
 
@@ -69,11 +71,13 @@ def uniform(shortest: int, longest: int) -> Table:
 _UNIT_EXPONENTIAL = tuple(round(-math.log((i + 0.5) / SIZE) * (1 << 20)) for i in range(SIZE))
 
 
+@functools.lru_cache(maxsize=64)
 def exponential(mean: int) -> Table:
     """Rounded to the microsecond; never 0."""
     return tuple(max(1, (mean * e) >> 20) for e in _UNIT_EXPONENTIAL)
 
 
+@functools.lru_cache(maxsize=64)
 def heavy_tail(shortest: int, typical: int, longest: int) -> Table:
     """Nine in ten between shortest and typical; the last tenth doubles its way up to the longest."""
     bulk = SIZE * 9 // 10

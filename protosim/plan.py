@@ -14,12 +14,12 @@ from protosim.swarm import draw_faults
 PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "pos")
 """Equal shares of the runs; each finds what others miss."""
 
-LIVENESS_EVERY = 8
+LIVENESS_EVERY = 12
 """One run in so many is chaos, then healing, then progress under the fair adversary."""
 
 RUN_EVENTS = 1_500
-CHAOS_US = 3_000_000
-PROGRESS_BOUND_US = 5_000_000  # some seventeen of the longest election timeouts
+CHAOS_US = 1_500_000
+PROGRESS_BOUND_US = 3_000_000  # ten of the longest election timeouts
 
 
 @attrs.frozen(kw_only=True)

@@ -1,7 +1,8 @@
 """What a scheduler gives the world: distributions as tables, and hooks where a table is not enough.
 
-A scheduler is a file in `schedulers/`: a docstring (the paper, and where we depart from it), `draw(draw)` that picks its
-parameters (a dict of integers) from keyed draws, and `make(params)` that makes the Schedule.
+A scheduler is a file in `schedulers/`: a docstring (the paper, and where we depart from it),
+`draw(draw)` that picks its parameters (a dict of integers) from keyed draws, and `make(params)`
+that makes the Schedule.
 """
 
 import copy

@@ -207,6 +207,7 @@ class StepRecorder:
         if node not in self._booted:
             self._booted.add(node)
             return None  # the world boots every node by itself
-        current = getattr(world, "current", None)
-        reboot = current is not None and current.do == "reboot"
-        return Step("reboot" if reboot else "restart", node, at, kept=current.kept if reboot else (), clock=own)
+        current = world.current if isinstance(world, ScriptedWorld) else None
+        if current is not None and current.do == "reboot":
+            return Step("reboot", node, at, kept=current.kept, clock=own)
+        return Step("restart", node, at, clock=own)

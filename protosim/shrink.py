@@ -29,13 +29,13 @@ class Shrinker:
     best: Scenario
     invariants: tuple[str, ...]  # any of these will do; none for a failure of the protocol
     replayed: int = 0
-    budget: int = 250_000  # events
+    budget: int = 120_000  # events; an attempt costs a few more for its set-up
     progress: Callable[[int], None] | None = None
 
     def breaks(self, scenario: Scenario) -> Scenario | None:
         """The scenario with the script as it really went, if the invariant still breaks."""
         run, steps = record(self.program, scenario, history=LINEARIZABILITY.name in self.invariants)
-        self.replayed += run.events
+        self.replayed += run.events + 5
         if broken_name(run) not in self.invariants if self.invariants else not run.failure:
             return None
         return attrs.evolve(scenario, script=steps)

@@ -1,8 +1,9 @@
 """Swarm testing: each run has its own random subset of the faults, each with parameters of its own.
 
-Groce, Zhang, Eide, Chen and Regehr, "Swarm Testing", ISSTA 2012: a fault that is always on can hide what another would find (a cluster
-that is always partitioned commits nothing), so every one is absent from at least half of the runs. Each fault's
-presence and parameters are keyed by its name, so a new fault changes nothing about the others.
+Groce, Zhang, Eide, Chen and Regehr, "Swarm Testing", ISSTA 2012: a fault that is always on can
+hide what another would find (a cluster that is always partitioned commits nothing), so every one
+is absent from at least half of the runs. Each fault's presence and parameters are keyed by its
+name, so a new fault changes nothing about the others.
 """
 
 import importlib
@@ -14,6 +15,7 @@ from protosim.scenario import Choice
 PRESENT = {  # percent of the runs; measured by what kills Raft's mutants in the fewest events
     "crash": 50,
     "duplication": 50,
+    "isolate_one": 25,
     "loss": 50,
     "reordering": 50,
 }

@@ -4,25 +4,23 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-import attrs
-
 from protosim.api import APPLY, REFUSE, REPLY, SEND, STORE, SYNC, WRITE, Disk, Effect
 from protosim.disk import Kept
 from protosim.program import Program
-from protosim.run import LocalHost, Run, finish, make_world, run_to_end, spell_event
+from protosim.run import LocalHost, Run, finish, make_world, run_to_end
 from protosim.scenario import Scenario
 from protosim.script import sent_keys
 from protosim.story import Kind, Moment, Story
 from protosim.values import Value
 from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, ProtocolFailure, World
 
-_HOST_FIELDS = {"_effects", "me", "peers", "cluster_size", "application", "now", "switches", "disk"}
+HOST_FIELDS = {"_effects", "me", "peers", "cluster_size", "application", "now", "switches", "disk"}
 
 
 def spell(x: Any) -> str:
     """A value for a person: short, and the same in every process."""
     if x is None:
-        return "–"
+        return "none"
     if isinstance(x, Enum):
         return str(x.value)
     if isinstance(x, Value):
@@ -44,7 +42,7 @@ def state_of(node: Any) -> tuple[tuple[str, str], ...]:
         return ()
     disk: Disk = node.disk
     durable = [(f"disk.{name}", spell(getattr(disk, name))) for name in disk.FIELDS]
-    volatile = [(name, spell(x)) for name, x in node.__dict__.items() if name not in _HOST_FIELDS]
+    volatile = [(name, spell(x)) for name, x in node.__dict__.items() if name not in HOST_FIELDS]
     return (*durable, *volatile)
 
 
@@ -98,12 +96,12 @@ class StoryRecorder:
             sent = self.sent_in.get(event[3])
             return "deliver", type(event[2]).__name__, spell(event[2]), event[1], sent[0] or None if sent else None
         if event[0] == TIMEOUT:
-            return "timeout", event[1], f"the {event[1]} timer fires", None, None
+            return "timeout", event[1], "", None, None
         if event[0] == REQUEST:
-            return "request", spell(event[2]), f"a client asks: {spell(event[2])}", None, None
+            return "request", spell(event[2]), "", None, None
         if event[0] == CRASH:
-            return "crash", "crash", "the node crashes", None, None
-        return "restart", "restart", "the node starts with what its disk holds", None, None
+            return "crash", "crash", "", None, None
+        return "restart", "restart", "", None, None
 
     def after(self, world: World, cut: int | None, kept: Kept) -> None:
         half = self.half
@@ -170,11 +168,3 @@ def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]
         lost=recorder.lost(),
     )
     return run, story
-
-
-__all__ = ["StoryRecorder", "spell", "spell_event", "state_of", "tell"]
-
-
-def as_data(story: Story) -> dict[str, Any]:
-    """Plain data for JSON."""
-    return attrs.asdict(story)

@@ -37,6 +37,7 @@ import attrs
 from protosim.api import APPLY, REPLY, SEND, STORE, SYNC, WRITE, Command, Effect
 from protosim.disk import Kept
 from protosim.errors import UserError
+from protosim.history import judge_history
 from protosim.program import Program, load, nearest
 from protosim.run import LocalHost
 from protosim.scenario import Scenario, Step
@@ -246,7 +247,7 @@ class Theatre:
 
     def _tell(self, moment: Moment, sends: bool) -> Iterator[str]:
         node = moment.node
-        yield f"{moment.peer} → {node} {moment.detail}" if moment.peer else f"{node}: {moment.detail}"
+        yield _heading(moment)
         for checks in self.recorder.refusals[moment.number]:
             yield f"  {node} refuses {moment.what}: {' and '.join(checks)}"
         for written in moment.wrote:
@@ -261,6 +262,8 @@ class Theatre:
         if moment.cut:
             yield f"  {node} {moment.cut}" if moment.kind != "crash" else f"  {moment.cut}"
         self._count(moment)
+        if moment.replied and self.world.violation is None:
+            judge_history(self.world)
         yield from self._judge()
 
     def _count(self, moment: Moment) -> None:
@@ -291,7 +294,7 @@ class Theatre:
         for node in self.world.ids:
             disk = self.world.written(node).contents()
             parts = [f"{name} {spell(content)}" for name, content in disk.items() if name not in logs]
-            parts += [f"{name} {' '.join(map(spell, disk[name])) or spell(None)}" for name in disk if name in logs]
+            parts += [f"{name} {' '.join(map(spell, disk[name])) or 'empty'}" for name in disk if name in logs]
             down = "" if self.world.up(node) else ", down"
             told.append(f"{node}: {', '.join(parts)}, applied {self.applied[node]}{down}")
         return told
@@ -336,6 +339,21 @@ def _parse_crash(words: list[str]) -> CrashPoint | None:
             return CrashPoint(side == "before", EFFECTS[kind], int(ordinal[0]) if ordinal else 1)
         case _:
             raise UserError(f"crashing {' '.join(words)}: say before or after one of {', '.join(EFFECTS)}.")
+
+
+def _heading(moment: Moment) -> str:
+    node, what = moment.node, moment.what
+    match moment.kind:
+        case "deliver":
+            return f"{moment.peer} → {node} {moment.detail}"
+        case "timeout":
+            return f"{node}: the {what} timer fires"
+        case "request":
+            return f"{node}: a client asks: {what}"
+        case "crash":
+            return f"{node}: the node crashes"
+        case _:
+            return f"{node}: the node starts with what its disk holds"
 
 
 def _matches(m: Value, word: str) -> bool:

@@ -5,6 +5,7 @@ its canonical bytes (`encode`), equal exactly when the values are. On a pipe it 
 (`to_wire`, `from_wire`).
 """
 
+import inspect
 import os
 import reprlib
 import struct
@@ -29,6 +30,9 @@ class NoCanonicalForm(TypeError):
     """Something stands where only a value may stand: a list, a float, an int of more than 64 bits."""
 
 
+_exact_type: Callable[[Any], Any] = type  # a name that checkers do not follow: what it is given stays Any
+
+
 class Value:
     """Base of every value class; `@message` and `@value` add it."""
 
@@ -45,6 +49,10 @@ class Value:
         raise NotImplementedError
 
 
+_MADE_ANEW = ("__dict__", "__weakref__", "__annotate__", "__annotate_func__", "__annotations_cache__")
+"""Of a class's namespace; the last three since Python 3.14."""
+
+
 @dataclass_transform(eq_default=True, order_default=True)
 def value(cls: type[T]) -> type[T]:
     """Make `cls` an immutable value: compared and ordered by its fields, safe to share and to duplicate.
@@ -53,13 +61,13 @@ def value(cls: type[T]) -> type[T]:
     these; anything mutable is refused here, where the class is defined.
     Raises TypeError with a sentence that names the field.
     """
-    annotations = typing.get_type_hints(cls)
-    own = [name for name in cls.__dict__.get("__annotations__", {}) if name[0] != "_"]
+    annotations, declared = typing.get_type_hints(cls), inspect.get_annotations(cls)
+    own = [name for name in declared if name[0] != "_"]
     for name in own:
         _require_immutable(annotations[name], f"{cls.__name__}.{name}")
-    namespace = {k: v for k, v in cls.__dict__.items() if k not in ("__dict__", "__weakref__")}
+    namespace = {k: v for k, v in cls.__dict__.items() if k not in _MADE_ANEW}
     namespace["_encoded"] = attrs.field(init=False, default=None, eq=False, repr=False)
-    namespace["__annotations__"] = {**cls.__dict__.get("__annotations__", {}), "_encoded": Any}
+    namespace["__annotations__"] = {**declared, "_encoded": Any}
     namespace["FIELDS"] = tuple((name, annotations[name]) for name in own)
     base = types.new_class(cls.__name__, (Value,), {}, lambda ns: ns.update(namespace))
     made: Any = attrs.define(slots=True, eq=True, order=True, unsafe_hash=True, frozen=STRICT)(base)
@@ -76,10 +84,11 @@ def message(cls: type[T]) -> type[T]:
 
 def _encode_once(self: Any) -> bytes:
     encoded: bytes | None = self._encoded
-    if encoded is None:
-        encoded = self.fresh_encoding()
-        object.__setattr__(self, "_encoded", encoded)
-    return encoded
+    if encoded is not None:
+        return encoded
+    fresh: bytes = self.fresh_encoding()
+    object.__setattr__(self, "_encoded", fresh)
+    return fresh
 
 
 def _encoder(cls: Any) -> Callable[[Any], bytes]:
@@ -121,7 +130,7 @@ def _text(text: str) -> bytes:
 
 def encode(x: Any) -> bytes:
     """Canonical bytes of anything that a value may hold. Raises NoCanonicalForm for anything else."""
-    kind = type(x)
+    kind = _exact_type(x)
     if kind is int:
         try:
             return b"i" + _INT64(x)
@@ -138,7 +147,7 @@ def encode(x: Any) -> bytes:
     if isinstance(x, Value):
         return x.encode()
     if kind is bytes:
-        return b"b" + _LENGTH(len(x)) + x
+        return b"".join((b"b", _LENGTH(len(x)), x))
     if isinstance(x, Enum):
         return b"e" + _text(kind.__name__) + _text(x.name)
     raise NoCanonicalForm(f"{shown(x)} is a {kind.__name__}, which no message or disk can hold")
@@ -151,6 +160,11 @@ def plain_alternatives(annotation: Any) -> tuple[Any, ...]:
     return (annotation,)
 
 
+def _holds_values(x: Any) -> bool:
+    """Whether this is a class of values, or an Enum."""
+    return isinstance(x, type) and issubclass(x, (Value, Enum))
+
+
 def _require_immutable(annotation: Any, where: str) -> None:
     for kind in plain_alternatives(annotation):
         if kind in (int, bool, str, bytes, None, type(None)):
@@ -160,7 +174,7 @@ def _require_immutable(annotation: Any, where: str) -> None:
                 if item is not Ellipsis:
                     _require_immutable(item, where)
             continue
-        if isinstance(kind, type) and issubclass(kind, (Value, Enum)):
+        if _holds_values(kind):
             continue
         raise TypeError(
             f"{where} is a {getattr(kind, '__name__', kind)}: a value holds only int, bool, str, bytes, None, "
@@ -175,7 +189,7 @@ def to_wire(x: Any) -> Any:
     """Plain JSON: a value becomes ["ClassName", field, ...], a tuple ["", item, ...]."""
     if x is None or type(x) in (int, str, bool):
         return x
-    if type(x) is tuple:
+    if _exact_type(x) is tuple:
         return ["", *map(to_wire, x)]
     if isinstance(x, Value):
         return [type(x).__name__, *(to_wire(getattr(x, name)) for name, _ in x.FIELDS)]
@@ -183,7 +197,7 @@ def to_wire(x: Any) -> Any:
         return ["enum", type(x).__name__, x.name]
     if type(x) is bytes:
         return ["bytes", x.hex()]
-    raise TypeError(f"{x!r} is a {type(x).__name__}, which no message or disk can hold")
+    raise NoCanonicalForm(f"{shown(x)} is a {type(x).__name__}, which no message or disk can hold")
 
 
 DEEPEST = 32
@@ -196,11 +210,12 @@ def from_wire(raw: Any, classes: dict[str, Any], depth: int = 0) -> Any:
         if type(raw) is int and not -(2**63) <= raw < 2**63:
             raise ValueError(f"{shown(raw)} does not fit in 64 bits")
         return raw
-    if type(raw) is not list or not raw or type(raw[0]) is not str:
+    if _exact_type(raw) is not list or not raw or type(raw[0]) is not str:
         raise ValueError(f"{shown(raw)} is no value")
     if depth == DEEPEST:
         raise ValueError(f"values stand in values {DEEPEST} deep, and deeper")
-    tag, *items = raw
+    tag: str = raw[0]
+    items = raw[1:]
     if tag == "":
         return tuple(from_wire(item, classes, depth + 1) for item in items)
     if tag == "bytes" and len(items) == 1 and type(items[0]) is str:
@@ -209,7 +224,7 @@ def from_wire(raw: Any, classes: dict[str, Any], depth: int = 0) -> Any:
         return _enum_member(classes.get(items[0]), items[1])
     cls = classes.get(tag)
     if cls is None or not issubclass(cls, Value):
-        raise ValueError(f"there is no message or value {tag!r}; known: {', '.join(sorted(classes))}")
+        raise ValueError(f"there is no message or value {shown(tag)}; known: {', '.join(sorted(classes))}")
     if len(items) != len(cls.FIELDS):
         raise ValueError(f"{tag} has {len(cls.FIELDS)} fields, not {len(items)}")
     fields = [from_wire(item, classes, depth + 1) for item in items]
@@ -232,17 +247,17 @@ def conforms(x: Any, annotation: Any) -> bool:
             if x is None:
                 return True
         elif typing.get_origin(kind) is tuple:
-            items = typing.get_args(kind)
-            if type(x) is not tuple:
-                continue
-            if len(items) == 2 and items[1] is Ellipsis:
-                if all(conforms(item, items[0]) for item in x):
-                    return True
-            elif len(items) == len(x) and all(map(conforms, x, items)):
+            if _exact_type(x) is tuple and _conforms_tuple(x, typing.get_args(kind)):
                 return True
         elif type(x) is kind:
             return True
     return False
+
+
+def _conforms_tuple(x: tuple[Any, ...], kinds: tuple[Any, ...]) -> bool:
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return all(conforms(item, kinds[0]) for item in x)
+    return len(kinds) == len(x) and all(map(conforms, x, kinds))
 
 
 def _spell(annotation: Any) -> str:
@@ -251,9 +266,5 @@ def _spell(annotation: Any) -> str:
 
 def value_classes(modules: Iterable[Any]) -> dict[str, Any]:
     """Every value and Enum class that the modules name, by name: the schema of their messages."""
-    return {
-        x.__name__: x
-        for module in modules
-        for x in vars(module).values()
-        if isinstance(x, type) and issubclass(x, (Value, Enum)) and x not in (Value, Enum)
-    }
+    named = [x for module in modules for x in module.__dict__.values()]
+    return {x.__name__: x for x in named if _holds_values(x) and x not in (Value, Enum)}

@@ -229,6 +229,8 @@ class World(Clock):
         while (heap or ranked) and self.violation is None and self.events < self.max_events:
             if self.stop_on_warning and self.warning is not None:
                 return False
+            if self.fork_at and self.events >= self.fork_at[-1][0]:
+                self.fork(self.fork_at.pop()[1])
             if ranked and (not heap or heap[0][0] > self._now):  # what is timed goes first when its time has come
                 entry = heappop(ranked)
                 now = self._now + STEP_US
@@ -240,8 +242,6 @@ class World(Clock):
                 break
             if now > self._now:
                 self._now = now
-            if self.fork_at and self.events >= self.fork_at[-1][0]:
-                self._fork(self.fork_at.pop()[1])
             if self._take(entry[2], entry):
                 return True
         self._end()
@@ -314,7 +314,7 @@ class World(Clock):
         now = self._now if self.rates is None else self._now * self.rates[node] // 1_000_000
         return now if self.ahead is None else now + self.ahead[node]
 
-    def _fork(self, seed: int) -> None:
+    def fork(self, seed: int) -> None:
         """From here on another seed decides, messages in flight included."""
         self.seed = derive(seed, "world")
         if self.rank is None:
@@ -328,10 +328,6 @@ class World(Clock):
                 (self.rank(self, DELIVER, e[3:], e[0]), *e[1:]) if e[2] == DELIVER else e for e in self.ranked
             ]
             heapify(self.ranked)
-
-    def fork(self, seed: int) -> None:
-        """Let another seed decide from now on."""
-        self._fork(seed)
 
     # -- Clients -------------------------------------------------------------------------------------
 
@@ -604,10 +600,10 @@ class World(Clock):
                 self._push(self._now, START, node)
 
     def _release(self) -> None:
-        """Take the faults' entries out of the heap. What they held back comes soon: messages within the longest delay that
-        the schedule has, timeouts of paused nodes at once."""
+        """Take the faults' entries out of the heap. What they held back comes soon: messages within the schedule's
+        longest delay, timeouts of paused nodes at once."""
         now, latest = self._now, self._now + max(self.delays)
-        heap = []
+        heap: list[tuple[Any, ...]] = []
         for entry in self.heap:
             due, order, kind, *rest = entry
             if kind == DELIVER:

@@ -1,4 +1,11 @@
-"""Who acts as the leader, told from outside: who keeps sending to all its peers. No message is read, no node is asked."""
+"""Who acts as the leader, told from outside: who keeps sending to all its peers. No message is read.
+
+>>> lead = Lead.among(3)
+>>> for dst in (1, 2, 1, 2):
+...     lead.saw(0, dst)
+>>> lead.leader()
+0
+"""
 
 import attrs
 

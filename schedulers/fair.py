@@ -1,12 +1,21 @@
-"""A fair adversary, for liveness: it delays what hurts most, as long as it may, and delivers everything within a stated bound.
+"""A fair adversary, for liveness: it delays what hurts most, but delivers everything within a stated bound.
 
-Timed. What hurts most are the messages from and to whoever acts as the leader, and those from and to the latest candidate: they take
-almost the whole bound. All else is quick, so that rivals learn of each other before they learn of a leader. The bound is
-well below any election timeout, and nothing is lost; timers are drawn uniformly from the range that their node asked
-for, since nothing elects a leader against an adversary who also sets the timers. Under it, progress is due once
-the faults have ended; before that, what a fault delays further comes later than the bound.
+Timed. What hurts most are the messages from and to whoever acts as the leader, and those from and
+to the latest candidate: they take almost the whole bound. All else is quick, so that rivals learn
+of each other before they learn of a leader. The bound is well below any election timeout, and
+nothing is lost; timers are drawn uniformly from the range that their node asked for, since
+nothing elects a leader against an adversary who also sets the timers. Under it, progress is due
+once the faults have ended; before that, what a fault delays further comes later than the bound.
 
+>>> from types import SimpleNamespace
+>>> world = SimpleNamespace(ids=("n1", "n2", "n3"))
+>>> adversary = Adversary(bound=20_000)
+>>> [adversary.delay(world, 0, dst, "AppendEntries", 2_000) for dst in (1, 2, 1, 2)]
+[2000, 18000, 18000, 18000]
+>>> adversary.delay(world, 1, 2, "RequestVote", 2_000)
+2000
 >>> print(make({"bound": 20_000}).bound)
+Without faults every message arrives within 20 ms of being sent; timers are uniform in their range.
 """
 
 from typing import Any
@@ -43,10 +52,11 @@ class Adversary:
 def make(params: dict[str, int]) -> Schedule:
     longest = params.get("bound", 20 * MS)
     adversary = Adversary(longest)
+    promise = f"every message arrives within {longest / MS:g} ms of being sent"
     return Schedule(
         delays=uniform(0, longest // 4),
         request_gaps=exponential(params.get("request_every", 50 * MS)),
         pace=200 * MS,
         adversary=adversary.delay,
-        bound=f"Without faults every message arrives within {longest / MS:g} ms of being sent; timers are uniform in their range.",
+        bound=f"Without faults {promise}; timers are uniform in their range.",
     )

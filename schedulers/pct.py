@@ -1,18 +1,26 @@
 """Probabilistic concurrency testing, for messages: chains with random priorities, and a few random points of change.
 
-Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS
-2010; Ozkan, Majumdar, Niksic, Befrouei and Weissenbacher, "Randomized Testing of Distributed Systems with Probabilistic
-Guarantees", OOPSLA 2018. The first event of the chain with the highest priority goes next; at depth - 1 random places the chain
-that just had its turn falls behind. A bug of depth d, one that needs d - 1 orderings, is hit with a stated probability.
+Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic
+Guarantees of Finding Bugs", ASPLOS 2010; Ozkan, Majumdar, Niksic, Befrouei and Weissenbacher,
+"Randomized Testing of Distributed Systems with Probabilistic Guarantees", OOPSLA 2018. The first
+event of the chain with the highest priority goes next; at depth - 1 random places the chain that
+just had its turn falls behind. A bug of depth d, one that needs d - 1 orderings, is hit with a
+stated probability.
 
-Departures. Chains are fixed: each link is one, in the order of sending, and so is each timer of each node; OOPSLA 2018
-decomposes into chains as it goes. A timer is pending all the time, so one with a high priority would starve everything: each
-fires once at its chain's priority, then stands in line behind all messages and all other timers. A chain that falls
-behind would never have its turn after that, so it falls behind the next few timeouts only, at most `patience`.
-The bound therefore speaks of orderings that no later timeout decides. Clients and faults are timed, a step being a
-millisecond; there are no delays, so what stretches them (reordering, delay spikes) does nothing.
+Departures. Chains are fixed: each link is one, in the order of sending, and so is each timer of
+each node; OOPSLA 2018 decomposes into chains as it goes. A timer is pending all the time, so one
+with a high priority would starve everything: each fires once at its chain's priority, then stands
+in line behind all messages and all other timers. A chain that falls behind would never have its
+turn after that, so it falls behind the next few timeouts only, at most `patience`. The bound
+therefore speaks of orderings that no later timeout decides. Clients and faults are timed, a step
+being a millisecond; there are no delays, so what stretches them (reordering, delay spikes) does
+nothing.
 
->>> print(make({"depth": 3, "length": 1500}).bound)
+>>> import textwrap
+>>> print(textwrap.fill(make({"depth": 3, "length": 1500}).bound, 90))
+A bug of depth 3 within 1500 events, that no timeout in between decides, is hit with a
+probability of at least 1/(chains * 1500^2): with 3 nodes of 2 timers each, 12 chains, 1
+in 27,000,000.
 """
 
 from heapq import heapify
@@ -23,7 +31,7 @@ import attrs
 from protosim.api import MS
 from protosim.keys import SIZE, Draw, derive, exponential
 from protosim.schedule import Schedule
-from protosim.world import DELIVER, TIMEOUT
+from protosim.world import DELIVER
 
 Chain = tuple[int, int | str]
 """A link (from, to), or a node's timer (node, timer)."""
@@ -34,7 +42,7 @@ _BEHIND = 1 << 32
 
 def draw(draw: Draw) -> dict[str, int]:
     return {
-        "depth": draw.choice("depth", (3, 5, 10, 30)),
+        "depth": draw.choice("depth", (3, 10, 30, 100)),
         "length": 1500,
         "patience": draw.choice("patience", (2, 6, 20)),
         "request": draw.choice("request", (3, 10, 30)),
@@ -49,8 +57,8 @@ class ChainPriorities:
     length: int
     patience: int
     seed: int = -1
-    changes: list[int] = attrs.field(factory=list)  # event numbers, the next one last
-    levels: dict[Chain, int] = attrs.field(factory=dict)
+    changes: list[int] = attrs.field(factory=list[int])  # event numbers, the next one last
+    levels: dict[Chain, int] = attrs.field(factory=dict[Chain, int])
     last: int = _BEHIND  # the level of the timer that was armed last
 
     def rank(self, world: Any, kind: int, entry: tuple[Any, ...], due: int) -> int:
@@ -91,9 +99,10 @@ class ChainPriorities:
 def bound(depth: int, length: int) -> str:
     """The guarantee as a sentence, with numbers for three nodes of two timers each."""
     chains = 3 * 2 + 3 * 2
+    runs = chains * length ** (depth - 1)
     return (
-        f"A bug of depth {depth} within {length} events, that no timeout in between decides, is hit with a probability of at least "
-        f"1/(chains * {length}^{depth - 1}): with 3 nodes of 2 timers each, {chains} chains, 1 in {chains * length ** (depth - 1):,}."
+        f"A bug of depth {depth} within {length} events, that no timeout in between decides, is hit with a probability "
+        f"of at least 1/(chains * {length}^{depth - 1}): with 3 nodes of 2 timers each, {chains} chains, 1 in {runs:,}."
     )
 
 

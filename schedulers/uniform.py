@@ -1,6 +1,11 @@
 """Timed: every message takes a uniform time, every timer a uniform time within the range that its node asked for.
 
-The gentle baseline: what a network does on a good day. Messages overtake each other, since delays are independent.
+The gentle baseline: what a network does on a good day. Messages overtake each other, since delays
+are independent.
+
+>>> delays = make({"shortest": 1_000, "longest": 10_000}).delays
+>>> min(delays), sum(delays) // len(delays), max(delays)
+(1000, 5499, 10000)
 """
 
 from protosim.api import MS

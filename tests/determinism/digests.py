@@ -10,7 +10,7 @@ from protosim.program import reference
 from protosim.run import simulate
 from protosim.scenario import Choice, Fork, Scenario
 
-CRASHES = Choice("crash", {"every": 40_000, "down": 10_000, "aim": 10})
+CRASHES = Choice("crash", {"every": 200_000, "down": 10_000, "aim": 10})
 LOSSES = (Choice("loss", {"per_mille": 50}), Choice("duplication", {"per_mille": 50}))
 
 SCENARIOS = {
@@ -19,9 +19,9 @@ SCENARIOS = {
         protocol="raft",
         seed=2,
         nodes=5,
-        scheduler=Choice("walk"),
+        scheduler=Choice("walk", {"timer": 40}),
         faults=(*LOSSES, Choice("reordering", {"per_mille": 200, "times": 20}), CRASHES),
-        switches={"batch": 1, "no_op": True},
+        switches={"batch": 2, "no_op": True},
     ),
     "partitions that heal": Scenario(
         protocol="raft",

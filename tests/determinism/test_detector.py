@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from protosim.determinism import Difference, compare
+from protosim.determinism import OVER, Difference, Line, between, compare
 from protosim.program import Program, from_source, reference
 from protosim.scenario import Choice, Scenario
 
@@ -99,3 +99,14 @@ def test_a_protocol_that_fails_in_one_run_only_is_found() -> None:
 def test_a_process_that_cannot_run_is_an_error_and_no_verdict() -> None:
     with pytest.raises(RuntimeError, match="a process that replayed a run ended with exit code 1: "):
         compare(reference("raft"), Scenario(protocol="raft", seed=1, scheduler=Choice("no such scheduler")))
+
+
+def test_where_another_event_comes_after_the_same_past_no_handler_is_blamed() -> None:
+    one: Line = [7, "n1", "Raft.start_election", "the timeout election"], []
+    other: Line = [7, "n2", "Raft.start", "its start"], []
+    blamed = between(one, other)
+    assert (blamed.event, blamed.handler) == (7, "")
+    assert (blamed.first, blamed.second) == ("the timeout election at n1", "its start at n2")
+    assert between(one, OVER).sentence == (
+        "Event 7 is not the same in two runs: the timeout election at n1, or the end of the run."
+    )

@@ -176,8 +176,10 @@ def test_a_run_asks_no_clock_and_draws_no_random_number(path: str) -> None:
         assert not banned, f"{path} can reach a digest: decide by protosim.keys, and take the time from the world"
 
 
-DECIDING = [path for path in MODULES if path.startswith(("protocols/", "schedulers/", "faults/"))]
-DECIDING += [f"protosim/{name}.py" for name in KERNEL]
+DECIDING = [
+    *(path for path in MODULES if path.startswith(("protocols/", "schedulers/", "faults/"))),
+    *(f"protosim/{name}.py" for name in KERNEL),
+]
 
 
 @pytest.mark.parametrize("path", DECIDING)

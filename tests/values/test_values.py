@@ -84,8 +84,8 @@ def same(a: Any, b: Any) -> bool:
     """Equal, and of the same types all the way down: 1 is not True."""
     if type(a) is not type(b):
         return False
-    if type(a) is tuple:
-        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))  # pyright: ignore
     if isinstance(a, Value):
         return all(same(getattr(a, name), getattr(b, name)) for name, _ in a.FIELDS)
     return bool(a == b)
@@ -122,14 +122,14 @@ def test_no_sequence_of_encodings_can_be_read_as_another(a: list[Any], b: list[A
 
 def test_the_canonical_bytes_are_these() -> None:
     """A change of these bytes changes every digest, saved counterexamples included."""
-    told = Everything(1, True, "é", b"\x00", Colour.RED, Point(-1, 2), (Spot(3, 4),), (5, None))  # type: ignore[arg-type]
-    assert told.encode().hex() == (
+    told = Everything(1, True, "é", b"\x00", Colour.RED, Point(-1, 2), (Point(3, 4),), (5, None))
+    assert encode(told).hex() == (
         "760a00000045766572797468696e67"  # v, Everything
         "01000000000000000100000000000000"  # count, ready
         "7302000000c3a9" "620100000000"  # name, raw
         "6506000000436f6c6f757203000000524544"  # Colour RED
         "7605000000506f696e74" "ffffffffffffffff" "0200000000000000"
-        "2801000000" "760400000053706f74" "0300000000000000" "0400000000000000"
+        "2801000000" "7605000000506f696e74" "0300000000000000" "0400000000000000"
         "2802000000" "690500000000000000" "4e"
     )  # fmt: skip
 
@@ -147,10 +147,11 @@ def test_what_no_value_may_hold_has_no_canonical_form(bad: object) -> None:
 
 def test_a_changed_value_differs_from_its_first_encoding() -> None:
     point = Point(1, 2)
-    first = point.encode()  # type: ignore[attr-defined]
+    first = encode(point)
     object.__setattr__(point, "x", 3)
-    assert point.encode() == first  # type: ignore[attr-defined]
-    assert point.fresh_encoding() != first  # type: ignore[attr-defined]
+    assert isinstance(point, Value)
+    assert point.encode() == first
+    assert point.fresh_encoding() != first
 
 
 # -- Immutability ------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def test_a_field_that_cannot_change_is_accepted(kind: Any) -> None:
 
 def test_values_are_compared_hashed_and_ordered_by_their_fields() -> None:
     assert Point(1, 2) == Point(1, 2)
-    assert len({Point(1, 2), Point(1, 2), Point(2, 1)}) == 2
+    assert len(set(map(hash, (Point(1, 2), Point(1, 2), Point(2, 1))))) == 2
     assert sorted([Point(2, 1), Point(1, 9)]) == [Point(1, 9), Point(2, 1)]
     assert Point(1, 2) != Spot(1, 2)
 
@@ -318,5 +319,5 @@ def test_deep_nesting_is_refused_without_exhausting_the_stack(depth: int) -> Non
             from_wire(raw, CLASSES)
     else:
         from_wire(raw, CLASSES)
-    while type(raw) is list:  # take it apart without recursion
+    while not isinstance(raw, int):  # take it apart without recursion
         raw = raw.pop()

@@ -1,0 +1,95 @@
+"""Score: a candidate repair against a task's hidden suite.
+
+    score("fix_raft_safety", Path("candidate.py")).to_json()
+
+A verdict never comes out of a process that ran candidate code: the parent holds the world and judges (`judge`), workers hold the
+candidate's nodes (`worker`, `pool`) and speak frames of plain JSON (`step`).
+"""
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from protosim.errors import UserError
+from protosim.program import reference
+from protosim.score import gates, result
+from protosim.score.gates import Refusal
+from protosim.score.judge import Judge, Outcome, printable
+from protosim.score.pool import Pool, bundle
+from protosim.score.result import Result
+from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, scenarios, secret
+
+Progress = Callable[[int, int], None]
+"""(runs that have ended, all runs)"""
+
+
+def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Result:
+    """The candidate's result. Raises UserError for an unknown task, a file that cannot be read, a suite that is missing."""
+    started = time.monotonic()
+    what, using = load_task(task), secret()
+    suite = load_suite(task, using)
+    try:
+        raw = candidate.read_bytes()
+    except OSError as error:
+        raise UserError(f"The candidate {candidate} cannot be read: {error.strerror}.") from None
+    try:
+        found = _score(what, suite, using, raw, progress)
+    except (OSError, MemoryError) as error:
+        sentence = f"the scoring machine failed: {type(error).__name__}: {error}"
+        found = Result(task=task, split=using.split, stage="infra_error", sentence=sentence, score=None)
+    return attrs.evolve(found, seconds=round(time.monotonic() - started, 3))
+
+
+def score_many(
+    task: str, candidates: Iterable[Path], *, progress: Progress | None = None
+) -> list[Result]:
+    """One result a candidate, in their order; each has workers of its own."""
+    return [score(task, candidate, progress=progress) for candidate in candidates]
+
+
+def rescore(task: str, saved: Mapping[str, Any]) -> Result:
+    """The result of a saved run (what `to_json` gave) by the task's present formula. Nothing is run again."""
+    what, using = load_task(task), secret()
+    if saved.get("schema") != result.SCHEMA or saved.get("task") != task or not saved.get("runs"):
+        raise UserError(f"This is no saved run of {task} with outcomes: a gate decided it, or it is another file.")
+    outcomes = {name: Outcome(**raw) for name, raw in saved["runs"].items()}
+    given_up = saved["sentence"] if saved["stage"] == "timeout" else ""
+    invariants = tuple(reference(what.protocol).spec.invariants())
+    return result.scored(what, load_suite(task, using), invariants, outcomes, given_up)
+
+
+@functools.cache
+def handed_out(task: Task) -> str:
+    """The source that the task gives to who is to repair it."""
+    import mutations
+    from mutations import engine
+
+    source = reference(task.protocol).source
+    return engine.apply_all(source, [mutations.find(task.protocol, bug, source) for bug in task.bugs])
+
+
+def _score(
+    task: Task, suite: Suite, using: Secret, raw: bytes, progress: Progress | None
+) -> Result:
+    trusted = reference(task.protocol)
+    source = gates.read(raw)
+    if isinstance(source, Refusal):
+        return result.refused(task, suite.split, source)
+    with bundle() as root, contextlib.closing(Pool(root, source)) as pool:
+        with contextlib.closing(Pool(root, trusted.source)) as healthy:
+            if wrong := healthy.load():
+                raise OSError(f"a worker cannot run the reference: {wrong}")
+        if wrong := pool.load():
+            return result.refused(task, suite.split, Refusal("compile_error", printable(wrong)))
+        refusal = gates.check(source, handed_out(task), trusted.source)
+        if refusal is not None:
+            return result.refused(task, suite.split, refusal)
+        judge = Judge(pool, trusted, progress)
+        outcomes = judge.play(suite.runs, scenarios(task, suite, using))
+    invariants = tuple(trusted.spec.invariants())
+    return result.scored(task, suite, invariants, outcomes, judge.given_up)

@@ -1,0 +1,142 @@
+"""The result of a score: its curve, its progress, its failures; made from the outcomes of a suite's runs."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from protosim import paths
+from protosim.api import Invariant
+from protosim.score.gates import Refusal
+from protosim.score.judge import Outcome
+from protosim.score.pool import ISOLATION
+from protosim.score.suite import SubRun, Suite, Task
+
+SCHEMA = "protosim/score/1"
+
+
+@attrs.frozen(kw_only=True)
+class Result:
+    """`to_json()` is what `protosim score --json` prints; all of it but `seconds` is the same every time."""
+
+    task: str
+    split: str
+    stage: str  # infra_error, compile_error, unmodified, tampered, timeout, below_min_pass_rate, scored
+    sentence: str = ""  # why it is that stage
+    score: float | None
+    pass_rate: float | None = None
+    solved: bool = False
+    isolation: str = ISOLATION
+    bugs: Mapping[str, str] = attrs.field(factory=dict)
+    invariants: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
+    tests: Mapping[str, bool] = attrs.field(factory=dict)
+    failures: Sequence[Mapping[str, Any]] = ()
+    runs: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> str:
+        if self.stage == "infra_error":
+            return "error"
+        return "ok" if self.solved else "violation"
+
+    def to_json(self) -> dict[str, Any]:
+        raw = attrs.asdict(self)
+        progress = {"bugs": raw.pop("bugs"), "invariants": raw.pop("invariants")}
+        return {"schema": SCHEMA, "status": self.status, **raw, "progress": progress}
+
+
+def curve(task: Task, passed: float) -> float:
+    """From the share of hidden tests that passed to a score: 0 for none, exactly 1 for all."""
+
+    def s(p: float) -> float:
+        return 1 / (1 + math.exp(-task.steepness * (p - task.centre)))
+
+    return round((s(passed) - s(0)) / (s(1) - s(0)), 6)
+
+
+def refused(task: Task, split: str, refusal: Refusal) -> Result:
+    """A gate decided."""
+    return Result(
+        task=task.name,
+        split=split,
+        stage=refusal.stage,
+        sentence=refusal.sentence,
+        score=0.0,
+        pass_rate=0.0,
+        bugs=dict.fromkeys(task.bugs, "unfixed"),
+    )
+
+
+def scored(
+    task: Task, suite: Suite, invariants: Sequence[Invariant], outcomes: Mapping[str, Outcome], given_up: str
+) -> Result:
+    """What the outcomes mean. A run without an outcome has failed."""
+    runs = {run.name: run for run in suite.runs}
+    tests = {f"test_{n:02}": _passed(suite, n, outcomes) for n in range(1, task.tests + 1)}
+    pass_rate = sum(tests.values()) / len(tests)
+    stage, sentence = "scored", f"{sum(tests.values())} of {len(tests)} hidden tests passed"
+    if given_up:
+        stage, sentence = "timeout", given_up
+    elif pass_rate < task.min_pass_rate:
+        stage = "below_min_pass_rate"
+        sentence += f"; {task.min_pass_rate:g} of them are the least"
+    return Result(
+        task=task.name,
+        split=suite.split,
+        stage=stage,
+        sentence=sentence,
+        score=curve(task, pass_rate) if stage == "scored" else 0.0,
+        pass_rate=pass_rate,
+        solved=stage == "scored" and pass_rate == 1,
+        bugs={bug: _state(task, bug, runs, outcomes) for bug in task.bugs},
+        invariants=_kept(invariants, outcomes),
+        tests=tests,
+        failures=[_failure(task, runs[name], o) for name, o in outcomes.items() if o.ending != "passed"],
+        runs={name: attrs.asdict(outcome) for name, outcome in outcomes.items()},
+    )
+
+
+def _passed(suite: Suite, test: int, outcomes: Mapping[str, Outcome]) -> bool:
+    return all(
+        run.name in outcomes and outcomes[run.name].ending == "passed" for run in suite.runs if run.test == test
+    )
+
+
+def _state(task: Task, bug: str, runs: Mapping[str, SubRun], outcomes: Mapping[str, Outcome]) -> str:
+    """fixed, unfixed, or regressed: its runs fail in a way that this bug does not explain, or nothing is alive at all."""
+    recipes = task.recipes()
+    ended = [(runs[name], outcome) for name, outcome in outcomes.items()]
+    own = [(run, o) for run, o in ended if recipes[run.recipe].kills == bug and o.ending != "passed"]
+    if any(outcome.invariant in run.breaks for run, outcome in own):
+        return "unfixed"
+    alive = any(outcome.answers for outcome in outcomes.values())
+    return "fixed" if alive and not own else "regressed"
+
+
+def _kept(invariants: Sequence[Invariant], outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, int]]:
+    """For each invariant in how many runs it was judged, and in how many it was neither broken nor out of reach."""
+    judged = [i.name for i in invariants if i.mode in ("always", "eventually")]
+    names = list(dict.fromkeys([*judged, *(o.invariant for o in outcomes.values() if o.invariant)]))
+    ran = [o for o in outcomes.values() if o.ending not in ("failure", "timeout")]
+    return {
+        name: {"passed": sum(o.invariant != name for o in ran), "expected": len(outcomes)} for name in names
+    }
+
+
+def _failure(task: Task, run: SubRun, outcome: Outcome) -> dict[str, Any]:
+    """One failed run, for a person; with the shortest known story of the bug that it detects, where there is one."""
+    bug = task.recipes()[run.recipe].kills
+    story = f"counterexamples/{bug}.json"
+    there = bool(bug) and (paths.data("tasks") / task.name / story).is_file()
+    return {
+        "test": f"test_{run.test:02}",
+        "run": run.name,
+        "bug": bug,
+        "ending": outcome.ending,
+        "invariant": outcome.invariant,
+        "sentence": outcome.sentence,
+        "events": outcome.events,
+        "counterexample": story if there and outcome.invariant in run.breaks else None,
+    }

@@ -1,0 +1,143 @@
+"""What runs inside a worker: the candidate's nodes, and the loop that hands them their events.
+
+It is started as a script of its own, in a process that has only the bundle to import from. Before any candidate code is
+loaded the pipes have moved away from the standard descriptors, so nothing that is printed can be taken for a frame, and
+the limits are set. After that nothing here can be trusted, nor is it: see `protosim.score.step`.
+"""
+
+import os
+import resource
+import signal
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+MEMORY = 1 << 30  # bytes of address space
+CPU_SECONDS = 60  # of one worker
+PATIENCE = 2  # seconds of CPU time for one event
+
+
+def main() -> None:
+    frames_in, frames_out = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    for limit, value in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 64),
+    ):
+        resource.setrlimit(limit, (value, value))
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    serve(os.fdopen(frames_in, "rb"), os.fdopen(frames_out, "wb"))
+
+
+def serve(frames_in: Any, frames_out: Any) -> None:
+    """Load the candidate, then answer event after event, until the parent closes the pipe."""
+    from protosim.score import step
+
+    def receive() -> Any:
+        header = frames_in.read(step.LENGTH.size)
+        return step.decode(frames_in.read(step.LENGTH.unpack(header)[0])) if header else None
+
+    def answer(content: Any) -> None:
+        frames_out.write(step.pack(content))
+        frames_out.flush()
+
+    host = Host()
+    answer(host.protect(host.load, receive()))
+    while (events := receive()) is not None:
+        answer([host.protect(host.handle, raw) for raw in events])
+
+
+class Looping(BaseException):
+    """A handler used up its CPU time."""
+
+
+class Host:
+    """The candidate, and its nodes by slot."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, Any] = {}
+        self.spec: Any = None
+        self.classes: dict[str, Any] = {}
+        signal.signal(signal.SIGVTALRM, self.out_of_time)
+
+    def out_of_time(self, *_: Any) -> None:
+        raise Looping(f"it used {PATIENCE} s of CPU time: it seems to loop for ever")
+
+    def protect(self, work: Callable[[Any], Any], argument: Any) -> Any:
+        """The answer of `work`, or the sentence of what it raised."""
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE, PATIENCE)
+            return work(argument)
+        except BaseException as error:
+            return spell(error)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+    def load(self, source: str) -> str:
+        from protosim.api import ProtocolSpec
+        from protosim.values import value_classes
+
+        module = types.ModuleType("candidate")
+        sys.modules["candidate"] = module
+        exec(compile(source, "candidate.py", "exec", dont_inherit=True), module.__dict__)
+        spec = getattr(module, "PROTOCOL", None)
+        if not isinstance(spec, ProtocolSpec):
+            return "it lacks the entry point of a protocol: PROTOCOL = ProtocolSpec(...)"
+        self.spec, self.classes = spec, value_classes([module])
+        return ""
+
+    def handle(self, raw: list[Any]) -> list[Any]:
+        from protosim import api
+        from protosim.score import step
+
+        api.refusals.clear()
+        slot, clock, kind, details = step.event_from_wire(raw, self.classes)
+        if kind == step.START:
+            self.nodes[slot] = self.boot(*details)
+        node = self.nodes[slot]
+        node.now = clock
+        if kind == step.DELIVER:
+            node.receive(*details)
+        elif kind == step.TIMEOUT:
+            node.TIMERS[details[0]](node)
+        elif kind == step.REQUEST:
+            node.request(*details)
+        else:
+            node.start()
+        effects = step.effects_to_wire(node._effects)
+        node._effects.clear()
+        return [effects, [list(names) for names in api.refusals]]
+
+    def boot(self, me: str, ids: tuple[str, ...], switches: Any, contents: Any) -> Any:
+        spec = self.spec
+        node = object.__new__(spec.node)
+        node._effects = []
+        node.me = me
+        node.peers = tuple(name for name in ids if name != me)
+        node.cluster_size = len(ids)
+        node.disk = spec.disk(node._effects, dict(contents))
+        node.application = spec.application()
+        node.switches = spec.switches(**dict(switches))
+        return node
+
+
+def spell(error: BaseException) -> str:
+    """What was raised and where, whatever the exception's own methods do."""
+    try:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f" in {trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}" if trace else ""
+        return f"{type(error).__name__}: {str(error)[:300]}{where}"
+    except BaseException:
+        return "it raised what cannot be described"
+
+
+if __name__ == "__main__":
+    main()
