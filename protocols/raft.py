@@ -570,7 +570,7 @@ def position(log: list[Entry]) -> Position:
 
 class LiteralFigure3(Observer):
     """Fig. 3 as it is written, over everything that ever was, as raft.tla does it by its history variables `allLogs`
-    and `elections`. Told the same facts, each form breaks at the same event as the one above; too slow for every run."""
+    and `elections`. Told the same facts, each form breaks at the event at which the one above does; it is slower."""
 
     def begin(self) -> None:
         self.logs: dict[tuple[Entry, ...], None] = {}  # all that any server ever had

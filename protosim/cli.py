@@ -5,6 +5,7 @@ A command is a file in `commands/` with a docstring (its help), `options(parser)
 """
 
 import argparse
+import contextlib
 import importlib
 import os
 import re
@@ -105,9 +106,11 @@ def _obey(words: list[str], out: Output) -> Answer:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     try:
         args = parser.parse_args(words[1:])
-    except SystemExit:  # --help has been printed
+    except SystemExit:  # --help has been printed, and is the answer
+        out.json = False
         return Answer("ok")
-    answer: Answer = command.run(args, out)
+    with contextlib.redirect_stdout(sys.stderr):  # what a protocol prints is no answer of ours
+        answer: Answer = command.run(args, out)
     return answer
 
 

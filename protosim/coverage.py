@@ -20,7 +20,7 @@ from typing import Any
 from protosim.api import Effect
 from protosim.disk import Kept
 from protosim.run import LocalHost
-from protosim.trace import HOST_FIELDS
+from protosim.narrate import HOST_FIELDS
 from protosim.world import World
 
 COLLECTIONS: tuple[Any, ...] = (dict, set, list)

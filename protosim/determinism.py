@@ -23,7 +23,7 @@ from protosim.api import APPLY, CANCEL, REFUSE, REPLY, SEND, SET_TIMER, STORE, S
 from protosim.program import Program, from_source
 from protosim.run import LocalHost, make_world, spell_event
 from protosim.scenario import Scenario
-from protosim.trace import spell
+from protosim.narrate import spell
 from protosim.watchdog import watched
 from protosim.world import DELIVER, REQUEST, TIMEOUT, ProtocolFailure, World
 
@@ -153,7 +153,7 @@ def play(program: Program, scenario: Scenario) -> Iterator[Line]:
 
 
 def _event(world: World, program: Program) -> list[Any]:
-    event, node = world.event, program.spec.node
+    event, node = world.pending, program.spec.node
     if event[0] == DELIVER:
         handler = node.HANDLERS[type(event[2])].__name__
     elif event[0] == TIMEOUT:

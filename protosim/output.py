@@ -36,6 +36,7 @@ class Output:
 
     command: str
     json: bool = False
+    stdout: TextIO = attrs.field(factory=lambda: sys.stdout)  # whatever `sys.stdout` becomes
     deaf: bool = False  # nobody reads stdout any more (`protosim ... | head`): work on, say nothing
 
     def say(self, text: str = "") -> None:
@@ -50,7 +51,9 @@ class Output:
 
     def verdict(self, status: Status, text: str) -> None:
         """The outcome, its first word coloured."""
-        self.say(f"{self.style(status, _STYLE[status])}: {text}")
+        first, *rest = textwrap.wrap(f"{status}: {text}", self.width) or [status]
+        word = self.style(status, _STYLE[status])
+        self.say("\n".join([first.replace(status, word, 1), *rest]))
 
     def answer(self, answer: Answer) -> int:
         """Print the object, if it was asked for, and return the exit code."""
@@ -63,23 +66,23 @@ class Output:
         if self.deaf:
             return
         try:
-            print(_fit(text, sys.stdout), flush=True)
+            print(_fit(text, self.stdout), file=self.stdout, flush=True)
         except BrokenPipeError:
             self.deaf = True
             # What Python still holds for stdout goes nowhere, quietly, when it exits.
             with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
     # -- The terminal --------------------------------------------------------------------------------
 
     @property
     def color(self) -> bool:
         allowed = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return allowed and not self.json and sys.stdout.isatty()
+        return allowed and not self.json and self.stdout.isatty()
 
     @property
     def unicode(self) -> bool:
-        return (sys.stdout.encoding or "ascii").lower().startswith("utf")
+        return (self.stdout.encoding or "ascii").lower().startswith("utf")
 
     @property
     def width(self) -> int:
@@ -88,6 +91,10 @@ class Output:
 
     def style(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
+
+    def prose(self, text: str, indent: str = "") -> None:
+        """Words for a person, wrapped to the terminal."""
+        self.say(textwrap.fill(text, self.width, initial_indent=indent, subsequent_indent=indent))
 
     def heading(self, text: str) -> None:
         self.say()

@@ -1,6 +1,8 @@
 """The same work in one process or in many: results come in the order of the calls."""
 
+import contextlib
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -23,12 +25,13 @@ def in_order(function: Callable[..., T], calls: Iterable[tuple[object, ...]], jo
         return
     others = multiprocessing.active_children()
     start = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(start), _leave_interrupts_alone)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context(start), _be_silent)
     rest = iter(calls)
     pending: list[Future[T]] = []
     try:
         while True:
-            pending += [pool.submit(function, *call) for call in islice(rest, jobs * AHEAD - len(pending))]
+            with _interrupts_wait():
+                pending += [pool.submit(function, *call) for call in islice(rest, jobs * AHEAD - len(pending))]
             if not pending:
                 return
             yield pending.pop(0).result()
@@ -39,6 +42,19 @@ def in_order(function: Callable[..., T], calls: Iterable[tuple[object, ...]], jo
                 process.terminate()
 
 
-def _leave_interrupts_alone() -> None:
-    """Ctrl-C reaches every process of a terminal; the first one decides what becomes of the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _be_silent() -> None:
+    """In a worker: stdout is the first process's alone."""
+    os.dup2(2, 1)
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Generator[None]:
+    """Ctrl-C reaches every process of a terminal, but it is the first one's to answer: those started here never see it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

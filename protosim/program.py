@@ -91,7 +91,7 @@ def _execute(name: str, source: str, title: str) -> types.ModuleType:
         raise UserError(f"{title}{where} does not parse: {getattr(error, 'msg', error)}") from None
     try:
         exec(code, module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{title} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 

@@ -40,7 +40,7 @@ class LocalHost:
 
     def step(self, world: World) -> tuple[list[Effect], list[tuple[str, ...]]]:
         """Let the node handle the world's event. The lists are reused: carry them out before the next step."""
-        kind, at, event = world.event[0], world.at, world.event
+        kind, at, event = world.pending[0], world.at, world.pending
         node = self.nodes[at]
         try:
             if kind == START:
@@ -55,7 +55,7 @@ class LocalHost:
                 node.request(event[1], event[2])
             else:
                 node.start()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             api.refusals.clear()
             raise failure(self.ids[at], event, error) from error
         return node._effects, api.refusals

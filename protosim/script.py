@@ -181,7 +181,7 @@ class StepRecorder:
             self.steps.append(step)
 
     def describe(self, world: World) -> Step | None:
-        event, node, at = world.event, world.ids[world.at], world.now
+        event, node, at = world.pending, world.ids[world.at], world.now
         clock = world.clock_of(world.at)
         own = clock if clock != at else None
         kind = event[0]

@@ -43,7 +43,7 @@ from protosim.run import LocalHost
 from protosim.scenario import Scenario, Step
 from protosim.script import ScriptedWorld
 from protosim.story import Moment
-from protosim.trace import StoryRecorder, spell
+from protosim.narrate import StoryRecorder, spell
 from protosim.values import Value, to_wire
 from protosim.world import Broken, ProtocolFailure
 

@@ -31,7 +31,7 @@ def watched(world: Any) -> Iterator[None]:
             from protosim.run import spell_event
 
             raise ProtocolFailure(
-                f"{world.ids[world.at]} used {TICK * PATIENCE:g} s of CPU time on one event, {spell_event(world.event)}: "
+                f"{world.ids[world.at]} used {TICK * PATIENCE:g} s of CPU time on one event, {spell_event(world.pending)}: "
                 "it seems to loop for ever"
             )
 

@@ -1,6 +1,6 @@
 """The world: a sans-I/O, snapshotable kernel. It knows the schedule, the network, the disks and the crashes, not the nodes.
 
-    while world.advance():                      # -> world.at, world.event: one node must handle one event
+    while world.advance():                      # -> world.at, world.pending: one node must handle one event
         effects, refused = host.step(world)     # in this process, or in another
         world.resume(effects, refused)          # carry the effects out, tell the observers
 
@@ -113,7 +113,7 @@ class World(Clock):
         self.stop_on_warning = False
         self.reached: set[str] = set()
         self.at = 0
-        self.event: tuple[Any, ...] = ()
+        self.pending: tuple[Any, ...] = ()  # the event that waits for its node
         self._watch([o() for o in (spec.observers if observers is None else observers)])
         for observer in self.observers:
             observer.begin()
@@ -276,7 +276,7 @@ class World(Clock):
     def _happen(self, kind: int, at: int, event: tuple[Any, ...], payload: bytes) -> bool:
         """One more event: count it, digest it."""
         self.events += 1
-        self.at, self.event = at, event
+        self.at, self.pending = at, event
         if self.hash is not None:
             self.trail += _HEADER(self._now, kind, at) + payload
         return True

@@ -84,7 +84,7 @@ class ChainPriorities:
 
     def _fall_behind(self, world: Any, change: int) -> None:
         """The chain of the event that just was stands behind some of the timeouts to come."""
-        event, at = world.event, world.at
+        event, at = world.pending, world.at
         if event[0] != DELIVER:
             return  # a timer stands at the end of the line anyway
         src = world.index[event[1]]

@@ -17,6 +17,7 @@ from protosim.counterexample import Counterexample, source_digest
 from protosim.determinism import compare
 from protosim.errors import UserError
 from protosim.hunt import Found, Trial, hunt
+from protosim.narrate import tell
 from protosim.options import (
     Bounds,
     add_bounds,
@@ -33,7 +34,6 @@ from protosim.program import Program
 from protosim.run import Run, make_schedule, simulate
 from protosim.show import text
 from protosim.shrink import shrink
-from protosim.trace import tell
 
 RUNS = 1_000  # where no bound is given
 UNREPEATABLE = "The protocol is not deterministic, so nothing that it does can be replayed"
@@ -65,7 +65,9 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     if trial is not None and trial.caught:
         require_determinism(program, trial.run)
         saved = keep(program, found, wish, path, out)
-        return Answer("violation", {**data, **tell_saved(program, saved, path, out)})
+        data |= tell_saved(program, saved, path, out)
+        out.say(f"  page:   {command('show', str(path), '--html', str(path.with_suffix('.html')))}")
+        return Answer("violation", data)
     if trial is not None and args.output:
         counterexample.save(path, describe(program, trial.run, _where(found, trial, wish)))
         data["counterexample"] = str(path)
@@ -160,7 +162,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     counterexample.save(path, saved)
     assert run.violation is not None
     title, nodes = run.violation.invariant.title, run.scenario.nodes
-    out.say(
+    out.prose(
         f"{title} broke in run {trial.index} of the seed ({run.scenario.scheduler.name}, {nodes} nodes), "
         f"after {found.events:,} events and {found.seconds:.1f} s."
     )
@@ -175,7 +177,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
         out.say(f"It could not be shortened: its {run.events:,} events are kept as they are.")
         return saved
     short = shorter.scenario
-    out.say(
+    out.prose(
         f"Shortened from {run.events:,} events on {nodes} nodes to {len(short.script or ())} on {short.nodes}, "
         f"in {time.monotonic() - started:.1f} s."
     )
@@ -202,7 +204,6 @@ def tell_saved(program: Program, saved: Counterexample, path: Path, out: Output)
         out.say(text.render(story, out.width, out.color, out.unicode).rstrip())
     else:
         out.say(f"\n{out.style(saved.message, '1;31')}\n\n  replay: {replay}")
-    out.say(f"  page:   {command('show', str(path), '--html', str(path.with_suffix('.html')))}")
     out.say(f"  saved:  {path}")
     script = saved.scenario.script
     return {

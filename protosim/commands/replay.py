@@ -77,12 +77,12 @@ def _tell(saved: Counterexample, replayed: Replayed, share: float | None, out: O
     out.verdict(STATUS[replayed.outcome], f"{replayed.sentence}.")
     if replayed.same_source:
         match = "the recorded one" if replayed.identical else f"not the recorded {saved.digest}"
-        out.say(f"The code is the one that it was found in; {steps}; digest {replayed.run.digest}, {match}.")
+        out.prose(f"The code is the one that it was found in; {steps}; digest {replayed.run.digest}, {match}.")
         if not replayed.identical:
             out.note("The same code went another way: `protosim run --verify` names the handler to blame.")
     else:
         kept = f"; {share:.0%} of the schedule happened again exactly" if share is not None else ""
-        out.say(f"The code is not the one that it was found in; {steps}{kept}.")
+        out.prose(f"The code is not the one that it was found in; {steps}{kept}.")
 
 
 def _fields(saved: Counterexample, replayed: Replayed, share: float | None) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import attrs
 from protosim import counterexample, files
 from protosim.commands.replay import recorded_program
 from protosim.counterexample import source_digest
+from protosim.narrate import tell
 from protosim.output import Answer, Output, command
 from protosim.story import Story
-from protosim.trace import tell
 
 SCREEN = 60  # moments in the terminal
 PAGE = 400  # moments in a drawing

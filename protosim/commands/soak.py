@@ -1,4 +1,4 @@
-"""Millions of events of the unbroken protocol, under the portfolio and under each scheduler alone: all must be clean."""
+"""Millions of events of the unbroken protocol, under the portfolio and each scheduler alone: all must be clean."""
 
 import argparse
 import os

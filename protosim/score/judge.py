@@ -56,7 +56,7 @@ class Game:
 
     def question(self) -> list[Any]:
         """The world's event, for a worker."""
-        world, (kind, *details) = self.world, self.world.event
+        world, (kind, *details) = self.world, self.world.pending
         if kind == DELIVER:
             details = details[:2]  # not the message's key
         elif kind == START:
@@ -159,7 +159,7 @@ class Judge:
     def _seat(self, game: Game) -> Worker:
         """Where the node lives that must handle the event; a booting node gets a new place."""
         node = game.world.at
-        if game.world.event[0] == START:
+        if game.world.pending[0] == START:
             game.seats[node] = self.pool.worker(game.boots)
             game.boots += 1
         return game.seats[node]
@@ -194,7 +194,7 @@ class Judge:
 
     def _settle(self, game: Game, answer: Any) -> None:
         world = game.world
-        node, event = world.ids[world.at], spell_event(world.event)
+        node, event = world.ids[world.at], spell_event(world.pending)
         if type(answer) is str:
             looping = answer.startswith("Looping: ")
             self.strikes += looping

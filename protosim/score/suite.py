@@ -95,7 +95,8 @@ class SubRun:
     counter: int  # of its seed
     events: int  # at most
     breaks: tuple[str, ...] = ()  # kill: the invariants that its bug breaks in it
-    answers: int = 0  # it must see so many answers to clients,
+    goals: tuple[str, ...] = ()  # it must reach these `sometimes` goals,
+    answers: int = 0  # see so many answers to clients,
     servers: int = 0  # from so many different nodes
 
     @property

@@ -42,7 +42,7 @@ def begin(wanted: Scenario) -> tuple[World, LocalHost]:
 def events(world: World, host: LocalHost) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """(node, event) of each event, before it is handled."""
     while world.advance():
-        yield world.at, world.event
+        yield world.at, world.pending
         effects, refused = host.step(world)
         world.resume(effects, refused)
         effects.clear()
@@ -205,6 +205,14 @@ def test_isolation_aims_at_the_apparent_leader() -> None:
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
+def test_a_partition_comes_and_goes(name: str) -> None:
+    world, host = begin(scenario(Choice(name, {"every": 200_000, "lasts": 200_000})))
+    cut = [any(world.cut) for _ in events(world, host)]
+    assert sum(earlier and not later for earlier, later in pairwise(cut)) > 10
+    assert 0.2 < sum(cut) / len(cut) < 0.8
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
 def test_no_message_crosses_a_cut_link(name: str) -> None:
     world, host = begin(scenario(drawn(name, 1), scheduler=Choice("uniform", {"longest": 100_000})))
     for at, event in events(world, host):
@@ -283,8 +291,9 @@ def test_pauses_count_and_leave_the_order_of_time_alone() -> None:
 
 def test_a_spike_slows_everything_down_and_ends() -> None:
     world, host = begin(scenario(Choice("delay_spike", {"every": 300_000, "lasts": 300_000, "times": 50})))
-    spikes = {world.spike for _ in events(world, host)}
-    assert spikes == {1, 50}
+    spikes = [world.spike for _ in events(world, host)]
+    assert set(spikes) == {1, 50}
+    assert sum(earlier > later for earlier, later in pairwise(spikes)) > 10
 
 
 @given(st.integers(1, 9), st.integers(0, 500_000), bits)

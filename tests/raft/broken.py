@@ -129,7 +129,7 @@ def search(method: str) -> dict[str, Any]:
         told = outcome(run(method, seed))
         if told != outcome(run(method, seed, mute)):
             return {"seed": seed, **attrs.asdict(told)}
-    raise LookupError(f"no run of {BREAKS[method] or 'the reference'} under {len(SEEDS)} seeds breaks by {method} first")
+    raise LookupError(f"no run of {BREAKS[method] or 'the reference'} under {len(SEEDS)} seeds shows {method}")
 
 
 def golden() -> dict[str, dict[str, Any]]:

@@ -42,7 +42,7 @@ def begin(scenario: Scenario) -> tuple[World, LocalHost]:
 def events(world: World, host: LocalHost) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """(node, event) of each event, before it is handled."""
     while world.advance():
-        yield world.at, world.event
+        yield world.at, world.pending
         effects, refused = host.step(world)
         world.resume(effects, refused)
         effects.clear()

@@ -61,7 +61,7 @@ class StoryRecorder:
     def before(
         self, world: World, effects: Sequence[Effect], refused: Sequence[tuple[str, ...]], cut: int | None
     ) -> None:
-        node, event = world.ids[world.at], world.event
+        node, event = world.ids[world.at], world.pending
         first_start = event[0] == START and node not in self.states
         number = 0 if first_start else len(self.moments) + 1
         done = effects if cut is None else effects[:cut]

@@ -1,0 +1,183 @@
+"""Make a task's suite: `python -m protosim.score.calibrate TASK`.
+
+Runs are found by search over counters, from 0 on, in this process's reference and its mutants; no candidate is involved. A run of kind
+"kill" is taken if over all subsets of the task's bugs it fails if and only if its own bug is in the subset: for a seed, let `by` be the
+event by which every subset with the bug has failed, and `until` the first event at which one without it fails; where `by` comes
+well before `until`, a run that ends half way between them is such a run. Other runs are taken if the reference passes them
+with room to spare.
+"""
+
+import argparse
+import functools
+import itertools
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+
+import attrs
+
+from protosim import files
+from protosim.errors import UserError
+from protosim.program import Program, from_source, reference
+from protosim.run import LocalHost, Run, finish, make_world, run_to_end, simulate
+from protosim.scenario import Scenario
+from protosim.score.suite import (
+    Recipe,
+    Secret,
+    SubRun,
+    Suite,
+    Task,
+    dump_suite,
+    load_task,
+    secret,
+    suite_path,
+)
+
+GAP = 6  # events between `by` and `until`, at least
+LONGEST_TAIL = 50  # events after `by`, at most
+ENOUGH = 30  # client answers that the reference must see in a run that asks for some
+ENOUGH_EACH = 5  # that a node must give to count as a server
+SHARE = 5  # of the reference's answers a candidate must reach one in so many
+ROOM = 3  # times as many events as the reference takes until the horizon
+BOOTS = 20  # of all nodes in one run: each needs a worker
+MOST_TRIES = 200_000
+WAVE = 256  # counters that are tried before looking whether that is enough
+
+Subset = frozenset[str]
+Found = Mapping[str, object]
+"""What a counter adds to its SubRun."""
+
+
+def subsets(task: Task) -> dict[Subset, str]:
+    """The source of each subset of the task's bugs, the reference first."""
+    import mutations
+    from mutations import engine
+
+    source = reference(task.protocol).source
+    found = {bug: mutations.find(task.protocol, bug, source) for bug in task.bugs}
+    texts: dict[Subset, str] = {frozenset(): source}
+    for size in range(1, len(task.bugs) + 1):
+        for *others, last in itertools.combinations(task.bugs, size):
+            texts[frozenset((*others, last))] = engine.apply(texts[frozenset(others)], found[last])
+    return texts
+
+
+# -- One counter -------------------------------------------------------------------------------------
+
+
+def ends(program: Program, scenario: Scenario, events: int) -> int | None:
+    """The event at which the run fails, if it does within so many."""
+    run = simulate(program, attrs.evolve(scenario, events=events), digest=False)
+    return run.events if run.violation or run.failure else None
+
+
+def try_kill(programs: Mapping[Subset, Program], recipe: Recipe, scenario: Scenario) -> Found | None:
+    """Whether there is a length at which the run fails exactly with the recipe's bug."""
+    most, bug = recipe.events, recipe.kills
+    ill = [bugs for bugs in programs if bug in bugs]
+    well = [bugs for bugs in programs if bug not in bugs]
+    alone = ends(programs[frozenset((bug,))], scenario, most)
+    if alone is None or ends(programs[max(well, key=len)], scenario, alone + GAP):
+        return None  # most counters end here, with one or two runs
+    failed = [ends(programs[bugs], scenario, most) for bugs in ill]
+    by = max(most if event is None else event for event in failed)
+    until = min(ends(programs[bugs], scenario, by + 2 * LONGEST_TAIL) or most for bugs in well)
+    if until - by < GAP:
+        return None
+    length = attrs.evolve(scenario, events=by + min((until - by) // 2, LONGEST_TAIL))
+    runs = {bugs: simulate(program, length, digest=False) for bugs, program in programs.items()}
+    broken = {bugs: run.violation.invariant.name for bugs, run in runs.items() if run.violation}
+    if set(broken) != set(ill) or not all(_sound(runs[bugs]) for bugs in well):
+        return None
+    return {"events": length.events, "breaks": tuple(sorted(set(broken.values())))}
+
+
+def _sound(run: Run) -> bool:
+    return not run.violation and not run.failure and run.linearizable == "linearizable"
+
+
+def try_plain(program: Program, scenario: Scenario) -> Found | None:
+    """Whether the reference passes with room to spare, and what a candidate must reach."""
+    world = make_world(program, scenario, digest=False)
+    run_to_end(world, LocalHost(program, scenario))
+    run = finish(world)
+    served = Counter(r.node for r in world.requests.values() if r.returned is not None)
+    servers = sum(answers >= ENOUGH_EACH for answers in served.values())
+    in_time = scenario.heal is None or world.now >= scenario.horizon
+    boots = scenario.nodes + world.fired.get("crash", 0)
+    if not _sound(run) or run.missed or not in_time or boots > BOOTS:
+        return None
+    if served.total() < ENOUGH or servers < 2:
+        return None
+    events = run.events if scenario.heal is None else run.events * ROOM
+    return {
+        "events": events,
+        "goals": run.reached,
+        "answers": served.total() // SHARE,
+        "servers": 2,
+    }
+
+
+# -- The search --------------------------------------------------------------------------------------
+
+_programs: dict[Subset, Program] = {}  # of a worker process
+
+
+def _load(protocol: str, texts: Mapping[Subset, str]) -> None:
+    _programs.update((bugs, from_source(protocol, text)) for bugs, text in texts.items())
+
+
+def attempt(task: Task, recipe: Recipe, using: Secret, counter: int) -> Found | None:
+    seed = using.seed(task.name, recipe.name, counter)
+    scenario = recipe.scenario(task.protocol, seed, recipe.events)
+    if recipe.kind == "kill":
+        return try_kill(_programs, recipe, scenario)
+    return try_plain(_programs[frozenset()], scenario)
+
+
+def search(task: Task, recipe: Recipe, using: Secret, workers: Executor) -> Iterator[SubRun]:
+    """The recipe's runs for all hidden tests, by the lowest counters that will do."""
+    tests = [test for test in range(1, task.tests + 1) for _ in range(recipe.per_test)]
+    tried = 0
+    while tests and tried < MOST_TRIES:
+        wave = range(tried, tried + WAVE)
+        trial = functools.partial(attempt, task, recipe, using)
+        for counter, found in zip(wave, workers.map(trial, wave, chunksize=8), strict=True):
+            if found is not None and tests:
+                tried = counter
+                yield SubRun(test=tests.pop(0), recipe=recipe.name, counter=counter, **found)  # type: ignore[arg-type]
+        tried = wave.stop
+    if tests:
+        raise UserError(f"No {MOST_TRIES} counters of {recipe.name} give enough runs: change it in task.toml.")
+
+
+def calibrate(task: Task, using: Secret, jobs: int) -> Suite:
+    texts = subsets(task)
+    runs: list[SubRun] = []
+    with ProcessPoolExecutor(jobs, initializer=_load, initargs=(task.protocol, texts)) as workers:
+        for recipe in task.recipe:
+            runs += search(task, recipe, using, workers)
+            print(f"{recipe.name}: tried up to {runs[-1].counter}", file=sys.stderr)
+    runs.sort(key=lambda run: run.test)
+    return Suite(task=task.name, split=using.split, key=using.key, runs=tuple(runs))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m protosim.score.calibrate", description=__doc__)
+    parser.add_argument("task")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args(arguments)
+    try:
+        task, using = load_task(options.task), secret()
+        suite = calibrate(task, using, options.jobs)
+        files.write(suite_path(task.name, using), dump_suite(suite))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

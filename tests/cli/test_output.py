@@ -1,0 +1,75 @@
+"""What is said where: streams, colours, tables, bars."""
+
+import io
+import sys
+
+import pytest
+
+from protosim.output import Answer, Output, command, table
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_table_lines_up_and_wraps_its_last_column() -> None:
+    lines = table([("a", "one two three four five six"), ("long name", "x")], 36)
+    assert lines == [
+        "a          one two three four five",
+        "           six",
+        "long name  x",
+    ]
+    assert table([], 80) == []
+
+
+def test_colour_is_for_terminals_and_for_who_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert Output("run", stdout=Terminal()).style("x", "1") == "\x1b[1mx\x1b[0m"
+    assert Output("run", stdout=io.StringIO()).style("x", "1") == "x"
+    assert Output("run", json=True, stdout=Terminal()).style("x", "1") == "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert Output("run", stdout=Terminal()).style("x", "1") == "x"
+
+
+def test_a_verdict_colours_its_first_word_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    Output("run", stdout=terminal).verdict("ok", "all is ok")
+    assert terminal.getvalue() == "\x1b[32mok\x1b[0m: all is ok\n"
+
+
+def test_with_json_only_the_object_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output("run", json=True)
+    out.say("words")
+    out.note("a warning")
+    assert out.answer(Answer("inconclusive", {"x": 1})) == 2
+    captured = capsys.readouterr()
+    assert captured.out == '{"schema": "protosim/run/1", "status": "inconclusive", "x": 1}\n'
+    assert captured.err == "a warning\n"
+
+
+def test_a_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Output("run").progress(10) as tick:
+        tick(5, "half")
+    assert terminal.getvalue().strip("\r ") == ""  # it took less than a second
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    with Output("run").progress(10) as tick:
+        tick(5, "half")
+    assert plain.getvalue() == ""
+
+
+def test_characters_that_a_stream_cannot_carry_are_spelled_out() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, "ascii", write_through=True)
+    Output("run", stdout=stream).say("§5.2 → n1")
+    assert raw.getvalue() == b"\\xa75.2 \\u2192 n1\n"
+
+
+def test_a_command_line_to_copy_is_quoted() -> None:
+    assert command("replay", "a file.json").endswith(" replay 'a file.json'")

@@ -1,0 +1,49 @@
+"""The long commands, on a small scale."""
+
+from pathlib import Path
+
+import pytest
+
+from protosim import soak
+from protosim.commands import demo
+from protosim.output import Output
+from protosim.program import load, modules
+
+from .conftest import MUTANT, Cli
+
+
+def test_a_soak_covers_the_portfolio_and_every_scheduler(cli: Cli) -> None:
+    soaked = cli("soak", "--events", "3000", "--json", "--write")
+    assert soaked.code == 0
+    assert soaked.data["schema"] == "protosim/soak/1"
+    rows = soaked.data["schedulers"]
+    assert [row["scheduler"] for row in rows] == ["portfolio", *modules("schedulers")]
+    assert all(row["clean"] and row["events"] and row["states"] for row in rows)
+    page = Path("docs/soak/raft.md").read_text("utf-8")
+    assert "protosim soak raft --events 3000 --seed 1 --write" in page
+    assert "| vote_once_per_term |" in page
+
+
+def test_a_soak_says_which_run_was_not_clean() -> None:
+    broken = load("raft", [MUTANT])
+    soaked = list(soak.soak(broken, 1, 3000, 1, lambda name, seen: None))
+    assert not soaked[0].clean
+    assert soak.sentence(soaked[0]).startswith("run 0: ")
+    assert "not" not in dict(zip(soak.figures(soaked)[0], soak.figures(soaked)[1], strict=True))["outcome"]
+    assert "both lead term" in soak.page("raft", soaked, "A test.") or "voted for" in soak.page("raft", soaked, "")
+
+
+def test_the_demo_goes_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the scores, which have tests of their own."""
+    monkeypatch.setattr(demo, "EVENTS", 20_000)
+    out = Output("demo")
+    for chapter in (demo.unbroken(out), demo.broken(out), demo.caught(tmp_path, out)):
+        assert list(chapter) == []
+    assert (tmp_path / "counterexample.json").exists()
+    assert "<html" in (tmp_path / "counterexample.html").read_text("utf-8")
+
+
+def test_the_demo_says_what_did_not_go_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "MUTANT", "raft.request_to_leader")
+    monkeypatch.setattr(demo, "search", lambda *_: __import__("protosim.hunt").hunt.Found(None))
+    assert list(demo.caught(tmp_path, Output("demo"))) == ["the hunt came to inconclusive"]
