@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -17,6 +18,8 @@ import attrs
 Status = Literal["ok", "violation", "inconclusive", "error"]
 EXIT: dict[Status, int] = {"ok": 0, "violation": 1, "inconclusive": 2, "error": 3}
 _STYLE: dict[Status, str] = {"ok": "32", "violation": "1;31", "inconclusive": "33", "error": "31"}
+
+COLUMN = 22  # characters of a middle cell before it is wrapped
 
 Tick = Callable[[float, str], None]
 """(how much more is done, what to say about it)"""
@@ -130,17 +133,19 @@ def _fit(text: str, stream: TextIO) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Rows of as many cells each, as lines."""
+    """Rows of as many cells each, as lines: the last column gets what the others leave of the width."""
     if not rows:
         return []
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    left = sum(wide) + 2 * len(wide)
+    longest = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    wide = [size if i == 0 else min(COLUMN, size) for i, size in enumerate(longest)]  # names stay whole
+    wide.append(max(24, width - sum(wide) - 2 * len(wide)))
     lines: list[str] = []
     for row in rows:
-        head = "".join(f"{cell:<{size}}  " for cell, size in zip(row, wide, strict=False))
-        for part in textwrap.wrap(row[-1], max(24, width - left)) or [""]:
-            lines.append(f"{head}{part}".rstrip())
-            head = " " * left
+        cells = [
+            textwrap.wrap(cell, size, break_on_hyphens=False) or [""] for cell, size in zip(row, wide, strict=True)
+        ]
+        for parts in zip_longest(*cells, fillvalue=""):
+            lines.append("  ".join(f"{part:<{size}}" for part, size in zip(parts, wide, strict=True)).rstrip())
     return lines
 
 

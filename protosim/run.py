@@ -157,12 +157,12 @@ def make_fault(choice: Choice) -> Any:
 def make_world(program: Program, scenario: Scenario, *, observers: Sequence[type[Observer]] | None = None,
                digest: bool = True) -> World:
     """The world of a scenario; scripted scenarios have a world of their own."""
+    schedule = make_schedule(scenario.scheduler)
     if scenario.script is not None:
         from protosim.script import ScriptedWorld
 
-        return ScriptedWorld(scenario, program.spec, observers=observers, digest=digest)
+        return ScriptedWorld(scenario, program.spec, schedule, observers=observers, digest=digest)
     faults = [make_fault(choice) for choice in scenario.faults]
-    schedule = make_schedule(scenario.scheduler)
     return World(scenario, program.spec, schedule, faults, observers=observers, digest=digest)
 
 

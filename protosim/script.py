@@ -28,18 +28,18 @@ class ScriptedWorld(World):
         self,
         scenario: Scenario,
         spec: ProtocolSpec,
+        schedule: Schedule,
         *,
         observers: Sequence[type[Observer]] | None = None,
         digest: bool = True,
     ) -> None:
-        nothing = Schedule(delays=(0,) * SIZE, request_gaps=None, pace=0)
         self.wire: dict[tuple[int, int], list[list[Any]]] = {}  # link -> [key, message, delivered]
         self.steps: list[Step] = list(scenario.script or ())
         self.position = 0
         self.skipped: list[Step] = []
         self.current: Step | None = None
         self.to_boot = list(range(scenario.nodes))
-        super().__init__(scenario, spec, nothing, observers=observers, digest=digest)
+        super().__init__(scenario, spec, schedule, observers=observers, digest=digest)
         self.aim = SIZE  # every step may say where it crashes
 
     def _begin(self) -> None:

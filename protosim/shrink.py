@@ -13,7 +13,7 @@ import attrs
 from protosim.history import LINEARIZABILITY
 from protosim.program import Program
 from protosim.run import LocalHost, Run, finish, make_world, run_to_end
-from protosim.scenario import Scenario, Step
+from protosim.scenario import Choice, Scenario, Step
 from protosim.script import ScriptedWorld, StepRecorder
 from protosim.world import ProtocolFailure
 
@@ -90,7 +90,15 @@ def shrink(
 ) -> Scenario | None:
     """The shortest script found that breaks the invariant. None if the run's own script does not (liveness, say)."""
     _, steps = record(program, scenario)
-    bare = attrs.evolve(scenario, script=steps, faults=(), forks=(), heal=None, events=max(len(steps) * 2, 100))
+    bare = attrs.evolve(
+        scenario,
+        scheduler=Choice("replay"),
+        script=steps,
+        faults=(),
+        forks=(),
+        heal=None,
+        events=max(len(steps) * 2, 100),
+    )
     best = _shorten(Shrinker(program, bare, (invariant,) if invariant else (), progress=progress))
     if best is not None and len(best.script or ()) > LONG and invariant:
         always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")

@@ -17,6 +17,11 @@ PORTFOLIO = "portfolio"
 SHARE = 10  # each scheduler alone gets a tenth of the portfolio's events
 
 
+def schedulers() -> list[str]:
+    """All but `replay`, which has no schedule of its own."""
+    return [name for name in modules("schedulers") if name != "replay"]
+
+
 @attrs.frozen
 class Soaked:
     """What one scheduler's runs amount to."""
@@ -35,7 +40,7 @@ def soak(
 ) -> Iterator[Soaked]:
     """The portfolio first, then each scheduler. A scheduler's runs end where something fires."""
     yield _soak(program, PORTFOLIO, Wish(seed=seed), events, jobs, progress)
-    for name in modules("schedulers"):
+    for name in schedulers():
         yield _soak(program, name, Wish(seed=seed, scheduler=name), max(1, events // SHARE), jobs, progress)
 
 

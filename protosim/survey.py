@@ -70,7 +70,7 @@ class Total:
     faults_fired: Counter[str] = attrs.field(factory=Counter[str])
     refused: Counter[str] = attrs.field(factory=Counter[str])
     refused_alone: Counter[str] = attrs.field(factory=Counter[str])  # as the sole reason
-    cut_short: bool = False
+    cut_short: str = ""  # why there were fewer runs than were asked for
 
     def add(self, seen: Seen) -> None:
         run = seen.run

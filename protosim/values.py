@@ -242,6 +242,8 @@ def _enum_member(cls: Any, name: Any) -> Any:
 
 def conforms(x: Any, annotation: Any) -> bool:
     """Whether `x` is of the annotated type, all the way down."""
+    if type(x) is annotation:
+        return True  # most are
     for kind in plain_alternatives(annotation):
         if kind is None or kind is type(None):
             if x is None:

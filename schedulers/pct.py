@@ -16,6 +16,9 @@ therefore speaks of orderings that no later timeout decides. Clients and faults 
 being a millisecond; there are no delays, so what stretches them (reordering, delay spikes) does
 nothing.
 
+Decisions are keyed, but they are about order: where one message is lost, only about three tenths
+of Raft's later messages are sent again as they were, where a timed run keeps nearly all.
+
 >>> import textwrap
 >>> print(textwrap.fill(make({"depth": 3, "length": 1500}).bound, 90))
 A bug of depth 3 within 1500 events, that no timeout in between decides, is hit with a

@@ -11,6 +11,9 @@ timeout takes the worst of `patience` draws. Clients and faults are timed, a ste
 being a millisecond. There are no delays, so what stretches them (reordering, delay spikes) does
 nothing here: everything that is pending may overtake everything.
 
+Decisions are keyed, but they are about order: where one message is lost, only about a tenth of
+Raft's later messages are sent again as they were, where a timed run keeps nearly all.
+
 >>> [worst_of(draws, seed=3) * 100 >> 64 for draws in (1, 2, 4, 8)]
 [56, 86, 86, 93]
 """

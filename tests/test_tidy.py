@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("protosim", "protocols", "mutations", "schedulers", "faults")
 PURE = ("protocols", "schedulers", "faults")  # events in, effects out; decisions are keyed
 SCREEN = 50  # lines of a function
-WIDTH = 100  # columns of a line
+WIDTH = 120  # columns of a line
 
 DRAWS = "draw from the seed with protosim.keys (a protocol draws nothing: set_timer takes a range)"
 CLOCK = "use the node's own `now`, in integer microseconds"
@@ -221,7 +221,7 @@ EXAMPLES: list[tuple[Rule, str, str, str]] = [
         "def f():\n" + "    a = 1\n" * 50,
         "def f():\n" + "    a = 1\n" * 49,
     ),
-    (lines_fit_the_page, "protosim/x.py", "#" * 101, "#" * 100),
+    (lines_fit_the_page, "protosim/x.py", "#" * 121, "#" * 120),
     (imports_are_deterministic, "mutations/x.py", "from random import Random", "import time"),
     (imports_are_deterministic, "faults/x.py", "import time", "from protosim import keys"),
     (imports_are_deterministic, "protocols/x.py", "import os.path", "import enum"),

@@ -26,7 +26,7 @@ from protosim.options import (
 from protosim.output import Answer, Output
 from protosim.plan import RUN_EVENTS, Wish
 from protosim.program import Program
-from protosim.run import make_schedule
+from protosim.run import Run, make_schedule
 from protosim.survey import Total, survey
 from protosim.world import Broken
 
@@ -56,21 +56,31 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
 
 
 def _survey(program: Program, wish: Wish, args: argparse.Namespace, out: Output) -> Total:
-    """As many runs as were asked for, or up to the first violation, or as the budget allows."""
+    """As many runs as were asked for, or up to the first violation, or as the budget and Ctrl-C allow."""
     total, runs, started = Total(), args.runs or 1, time.monotonic()
     with out.progress(runs) as tick, contextlib.closing(survey(program, wish, runs, args.jobs)) as seen:
-        for one in seen:
-            total.add(one)
-            tick(1, f"{total.events:,} events")
-            difference = compare(program, one.run.scenario) if args.verify else None
-            if difference is not None:
-                raise UserError(f"The protocol is not deterministic. {difference.sentence}")
-            if total.violation is not None:
-                break
-            if args.budget and time.monotonic() - started >= args.budget and total.runs < runs:
-                total.cut_short = True
-                break
+        try:
+            for one in seen:
+                total.add(one)
+                tick(1, f"{total.events:,} events")
+                if args.verify:
+                    _require_repeatable(program, one.run)
+                if total.violation is not None:
+                    break
+                if args.budget and time.monotonic() - started >= args.budget and total.runs < runs:
+                    total.cut_short = "the budget ran out"
+                    break
+        except KeyboardInterrupt:
+            if not total.runs:
+                raise
+            total.cut_short = "it was interrupted"
     return total
+
+
+def _require_repeatable(program: Program, run: Run) -> None:
+    difference = compare(program, run.scenario)
+    if difference is not None:
+        raise UserError(f"The protocol is not deterministic. {difference.sentence}")
 
 
 def _fields(program: Program, wish: Wish, total: Total) -> dict[str, Any]:
@@ -93,6 +103,7 @@ def _fields(program: Program, wish: Wish, total: Total) -> dict[str, Any]:
         "warnings": [_broken(broken) for broken in total.warnings],
         "message": total.failed.run.failure if total.failed is not None else None,
         "missed": sorted(total.missed),
+        "cut_short": total.cut_short or None,
         "faults_fired": dict(sorted(total.faults_fired.items())),
         "checks_refused": {
             name: {"all": times, "alone": total.refused_alone[name]} for name, times in sorted(total.refused.items())
@@ -155,5 +166,5 @@ def _tell_outcome(total: Total, out: Output) -> None:
     else:
         reasons = ["an early warning was given"] * bool(total.warnings)
         reasons += [f"no run reached {', '.join(sorted(total.missed))}"] * bool(total.missed)
-        reasons += ["the budget ran out"] * total.cut_short
+        reasons += filter(None, [total.cut_short])
         out.verdict(status, f"no invariant broke, but {', and '.join(reasons)}.")

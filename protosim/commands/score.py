@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from protosim.output import Answer, Output, Status
-from protosim.score import Result, score
+from protosim.score import score
+from protosim.score.result import Result
 
 FAILURES = 5  # in the terminal; --json has all
 

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
 def _soak(args: argparse.Namespace, out: Output) -> list[Soaked]:
     soaked: list[Soaked] = []
     done = 0
-    with out.progress(args.events * (1 + len(soak.modules("schedulers")) / soak.SHARE)) as tick:
+    with out.progress(args.events * (1 + len(soak.schedulers()) / soak.SHARE)) as tick:
 
         def progress(name: str, seen: Seen) -> None:
             nonlocal done

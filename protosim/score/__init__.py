@@ -64,13 +64,15 @@ def rescore(task: str, saved: Mapping[str, Any]) -> Result:
 
 
 @functools.cache
-def handed_out(task: Task) -> str:
-    """The source that the task gives to who is to repair it."""
+def handed_out(task: str) -> str:
+    """The source that the task gives to whoever is to repair it: the reference with all of its bugs."""
     import mutations
     from mutations import engine
 
-    source = reference(task.protocol).source
-    return engine.apply_all(source, [mutations.find(task.protocol, bug, source) for bug in task.bugs])
+    what = load_task(task)
+    source = reference(what.protocol).source
+    bugs = [mutations.find(what.protocol, bug, source) for bug in what.bugs]
+    return engine.apply_all(source, bugs)
 
 
 def _score(
@@ -86,7 +88,7 @@ def _score(
                 raise OSError(f"a worker cannot run the reference: {wrong}")
         if wrong := pool.load():
             return result.refused(task, suite.split, Refusal("compile_error", printable(wrong)))
-        refusal = gates.check(source, handed_out(task), trusted.source)
+        refusal = gates.check(source, handed_out(task.name), trusted.source)
         if refusal is not None:
             return result.refused(task, suite.split, refusal)
         judge = Judge(pool, trusted, progress)

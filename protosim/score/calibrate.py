@@ -35,13 +35,13 @@ from protosim.score.suite import (
     suite_path,
 )
 
-GAP = 6  # events between `by` and `until`, at least
+GAP = 4  # events between `by` and `until`, at least
 LONGEST_TAIL = 50  # events after `by`, at most
 ENOUGH = 30  # client answers that the reference must see in a run that asks for some
 ENOUGH_EACH = 5  # that a node must give to count as a server
 SHARE = 5  # of the reference's answers a candidate must reach one in so many
 ROOM = 3  # times as many events as the reference takes until the horizon
-BOOTS = 20  # of all nodes in one run: each needs a worker
+BOOTS = 12  # of all nodes in one run: each needs a worker
 MOST_TRIES = 200_000
 WAVE = 256  # counters that are tried before looking whether that is enough
 

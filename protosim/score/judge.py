@@ -21,7 +21,7 @@ from protosim.score.pool import Pool, Worker
 from protosim.score.suite import SubRun
 from protosim.world import DELIVER, START, ProtocolFailure, World
 
-MOST_BOOTS = 64  # of one run
+MOST_BOOTS = 40  # of all nodes in one run: each needs a worker
 LARGEST_EVENT = 64 << 10  # bytes that a worker may answer to one event, on average over a frame
 LARGEST_SCORE = 128 << 20  # bytes that all workers may send in all
 STRIKES = 5  # loops and silences after which a candidate is given up
@@ -81,6 +81,9 @@ class Game:
         world, run, answered = self.world, self.run, self.answered()
         if world.scenario.heal is not None and world.now < world.horizon:
             return "progress", f"after {world.events} events it was not yet time to judge progress"
+        for goal in run.goals:
+            if goal not in world.reached:
+                return goal, f"after {world.events} events this goal was never reached"
         if len(answered) < run.answers:
             return "answers", f"clients got {len(answered)} answers where {run.answers} are the least"
         if len(set(answered)) < run.servers:
@@ -146,8 +149,8 @@ class Judge:
         """Advance these games to their next event, and post the events; who was asked about which games."""
         asked: dict[Worker, list[Game]] = {}
         for game in games:
-            if game.outcome is None and self._guard(game, game.world.advance):
-                seat = self._seat(game)
+            if game.outcome is None and self._guard(game, lambda game=game: self._advance(game)):
+                seat = game.seats[game.world.at]
                 if seat.dead:
                     game.close("timeout" if seat.silent else "failure", _end_of(seat))
                 else:
@@ -156,13 +159,17 @@ class Judge:
             seat.post([game.question() for game in those])
         return asked
 
-    def _seat(self, game: Game) -> Worker:
-        """Where the node lives that must handle the event; a booting node gets a new place."""
-        node = game.world.at
-        if game.world.pending[0] == START:
-            game.seats[node] = self.pool.worker(game.boots)
+    def _advance(self, game: Game) -> bool:
+        """To the next event that a node must handle; a node that boots gets a seat in a worker that the run has not used."""
+        world = game.world
+        if not world.advance():
+            return False
+        if world.pending[0] == START:
+            if game.boots == MOST_BOOTS:
+                raise ProtocolFailure(f"its nodes booted more than {MOST_BOOTS} times")
+            game.seats[world.at] = self.pool.worker(game.boots)
             game.boots += 1
-        return game.seats[node]
+        return True
 
     def _hear(self, asked: dict[Worker, list[Game]]) -> None:
         """Take the answers, and carry out what they say."""

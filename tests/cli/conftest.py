@@ -63,9 +63,17 @@ def edited(tmp_path: Path) -> Edited:
     return write
 
 
+@pytest.fixture(scope="session")
+def catch(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The counterexample of MUTANT, hunted once."""
+    path = tmp_path_factory.mktemp("caught") / "caught.json"
+    assert main(["hunt", "raft", "--mutant", MUTANT, "--json", "-o", str(path)]) == 1
+    return path.read_bytes()
+
+
 @pytest.fixture
-def caught(cli: Cli) -> Path:
-    """A counterexample of MUTANT."""
-    found = cli("hunt", "raft", "--mutant", MUTANT, "--json", "-o", "caught.json")
-    assert found.code == 1
-    return Path("caught.json").absolute()
+def caught(cli: Cli, catch: bytes) -> Path:
+    """A counterexample file of MUTANT, in the working folder."""
+    path = Path("caught.json").absolute()
+    path.write_bytes(catch)
+    return path

@@ -77,6 +77,13 @@ def test_a_run_that_achieves_nothing_is_inconclusive(cli: Cli) -> None:
     assert "command_committed" in ran.data["missed"]
 
 
+def test_a_run_whose_budget_runs_out_is_inconclusive(cli: Cli) -> None:
+    ran = cli("run", "raft", "--runs", "1000000", "--budget", "0.1", "--json")
+    assert ran.code == 2
+    assert ran.data["cut_short"] == "the budget ran out"
+    assert ran.data["runs"] >= 1
+
+
 def test_the_options_of_a_run_decide_it(cli: Cli) -> None:
     ran = cli(
         "run", "raft", "--json", "--nodes", "5", "--seed", "7", "--scheduler", "pct", "--events", "400",

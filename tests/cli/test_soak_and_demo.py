@@ -6,8 +6,9 @@ import pytest
 
 from protosim import soak
 from protosim.commands import demo
+from protosim.hunt import Found
 from protosim.output import Output
-from protosim.program import load, modules
+from protosim.program import load
 
 from .conftest import MUTANT, Cli
 
@@ -17,7 +18,7 @@ def test_a_soak_covers_the_portfolio_and_every_scheduler(cli: Cli) -> None:
     assert soaked.code == 0
     assert soaked.data["schema"] == "protosim/soak/1"
     rows = soaked.data["schedulers"]
-    assert [row["scheduler"] for row in rows] == ["portfolio", *modules("schedulers")]
+    assert [row["scheduler"] for row in rows] == ["portfolio", *soak.schedulers()]
     assert all(row["clean"] and row["events"] and row["states"] for row in rows)
     page = Path("docs/soak/raft.md").read_text("utf-8")
     assert "protosim soak raft --events 3000 --seed 1 --write" in page
@@ -44,6 +45,8 @@ def test_the_demo_goes_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_demo_says_what_did_not_go_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "MUTANT", "raft.request_to_leader")
-    monkeypatch.setattr(demo, "search", lambda *_: __import__("protosim.hunt").hunt.Found(None))
+    def find_nothing(*_: object) -> Found:
+        return Found(None)
+
+    monkeypatch.setattr(demo, "search", find_nothing)
     assert list(demo.caught(tmp_path, Output("demo"))) == ["the hunt came to inconclusive"]

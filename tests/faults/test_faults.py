@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protosim.keys import MASK, Draw, share
@@ -15,7 +15,7 @@ from protosim.program import modules, reference
 from protosim.run import LocalHost, make_fault, make_schedule, make_world, run_to_end, simulate
 from protosim.scenario import Choice, Scenario
 from protosim.swarm import draw_faults
-from protosim.world import CRASH, DELIVER, FAULT, REQUEST, World
+from protosim.world import CRASH, DELIVER, FAULT, REQUEST, TIMEOUT, World
 
 RAFT = reference("raft")
 NAMES = modules("faults")
@@ -57,6 +57,7 @@ def test_a_fault_documents_itself_by_an_example_that_works(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**64 - 1), pace=st.integers(1_000, 10**6))
 def test_drawn_parameters_are_integers_that_depend_on_the_seed_alone(name: str, seed: int, pace: int) -> None:
     module = importlib.import_module(f"faults.{name}")
@@ -139,6 +140,7 @@ def mutual(masks: list[int]) -> bool:
     return all(masks[a] >> b & 1 == masks[b] >> a & 1 for a in nodes for b in nodes)
 
 
+@settings(deadline=None)
 @given(sizes, bits)
 def test_a_symmetric_partition_has_two_sides_that_hear_only_themselves(nodes: int, bits: int) -> None:
     masks = shape("partition_symmetric", nodes, bits)
@@ -148,6 +150,7 @@ def test_a_symmetric_partition_has_two_sides_that_hear_only_themselves(nodes: in
     assert len(sides) == 2
 
 
+@settings(deadline=None)
 @given(sizes, bits)
 def test_a_one_way_partition_lets_the_other_way_pass(nodes: int, bits: int) -> None:
     masks = shape("partition_one_way", nodes, bits)
@@ -159,6 +162,7 @@ def test_a_one_way_partition_lets_the_other_way_pass(nodes: int, bits: int) -> N
     assert all(len(hears(masks, node)) == nodes for node in mute)
 
 
+@settings(deadline=None)
 @given(st.integers(3, 9), bits)
 def test_the_halves_of_a_bridge_hear_each_other_only_through_one_node(nodes: int, bits: int) -> None:
     masks = shape("partition_bridge", nodes, bits)
@@ -171,6 +175,7 @@ def test_the_halves_of_a_bridge_hear_each_other_only_through_one_node(nodes: int
     assert len(one) + len(other) == nodes - 1
 
 
+@settings(deadline=None)
 @given(st.integers(3, 9), bits)
 def test_in_a_ring_everybody_hears_a_bare_majority_and_no_two_the_same(nodes: int, bits: int) -> None:
     masks = shape("partition_majorities_ring", nodes, bits)
@@ -180,6 +185,7 @@ def test_in_a_ring_everybody_hears_a_bare_majority_and_no_two_the_same(nodes: in
     assert mutual(masks) or nodes // 2 % 2
 
 
+@settings(deadline=None)
 @given(sizes, bits)
 def test_an_isolated_node_is_alone_and_nobody_else_is(nodes: int, bits: int) -> None:
     masks = shape("isolate_one", nodes, bits)
@@ -238,6 +244,17 @@ def test_a_message_in_flight_is_lost_when_its_link_goes_down() -> None:
     assert any(event[0] == DELIVER and (world.index[event[1]], at) == link for at, event in played)
 
 
+def test_a_message_sent_into_a_cut_is_lost_even_if_the_link_is_mended_before_it_would_arrive() -> None:
+    slow = Choice("uniform", {"shortest": 100_000, "longest": 100_000})
+    world, host = begin(scenario(nodes=3, scheduler=slow))
+    world.cut_links(0, [6, 5, 3])  # everybody from everybody
+    for _ in events(world, host):
+        assert not [entry for entry in world.heap if entry[2] == DELIVER]
+        if world.fired.get("partition", 0) > 5:
+            break
+    assert world.now < 1_000_000
+
+
 def test_two_partitions_at_once_cut_what_either_cuts() -> None:
     world, _ = begin(scenario(nodes=3))
     world.cut_links(0, [2, 0, 0])
@@ -279,6 +296,23 @@ def test_a_paused_node_handles_nothing_and_then_everything_in_order() -> None:
     assert after.count(until) > 3, "what waited is handled at once"
 
 
+def test_what_faults_held_back_comes_soon_after_they_have_ended() -> None:
+    slow = (Choice("delay_spike", {"every": 1, "lasts": 10**9, "times": 1000}),)
+    world, host = begin(scenario(*slow, nodes=3, heal=1_000_000, horizon=9_000_000))
+    first = 0
+    for at, event in events(world, host):
+        if world.healed_at is None:
+            if all(world.alive):
+                world.paused[0] = 5_000_000
+            continue
+        late = [entry for entry in world.heap if entry[2] == DELIVER and entry[0] > world.now + 10_000]
+        assert not late
+        if at == 0 and event[0] == TIMEOUT:
+            first = world.now
+            break
+    assert 1_000_000 <= first < 1_400_000
+
+
 def test_pauses_count_and_leave_the_order_of_time_alone() -> None:
     world, host = begin(scenario(Choice("pause", {"every": 300_000, "lasts": 400_000})))
     now = 0
@@ -296,6 +330,7 @@ def test_a_spike_slows_everything_down_and_ends() -> None:
     assert sum(earlier > later for earlier, later in pairwise(spikes)) > 10
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(0, 500_000), bits)
 def test_clocks_drift_within_their_bound(nodes: int, bound: int, bits: int) -> None:
     rates = importlib.import_module("faults.clock_drift").rates(nodes, bound, bits)

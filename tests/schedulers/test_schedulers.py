@@ -18,7 +18,7 @@ from protosim.swarm import draw_faults
 from protosim.world import DELIVER, TIMEOUT, World
 
 RAFT = reference("raft")
-NAMES = modules("schedulers")
+NAMES = [name for name in modules("schedulers") if name != "replay"]  # which has its own world, and tests
 RANKING = [name for name in NAMES if make_schedule(Choice(name)).rank is not None]
 
 EVENTS_CLEAN = 20_000
@@ -63,7 +63,7 @@ def test_the_apparent_leader_is_documented_by_an_example_that_works() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_drawn_parameters_are_integers_that_depend_on_the_seed_alone(name: str, seed: int) -> None:
     choice = drawn(name, seed)
@@ -132,22 +132,24 @@ class Deaf(World):
 
 
 def share_preserved(name: str, seed: int) -> float:
-    """The share of all messages that are sent at the same time and take as long when one of them is lost."""
+    """Of the messages sent after the 150th, the share that is sent at the same time and takes as long when that one is
+    lost. What was sent before it is the same in any case, and does not count."""
     scenario = Scenario(protocol="raft", seed=seed, scheduler=drawn(name, seed), events=600)
     runs: list[dict[int, tuple[int, int]]] = []
     for lose in (-1, 150):
         world = Deaf(scenario, RAFT.spec, make_schedule(scenario.scheduler), lose=lose)
         run_to_end(world, LocalHost(RAFT, scenario))
         runs.append(world.decided)
-    before, after = runs
-    return sum(after.get(key) == decision for key, decision in before.items()) / len(before)
+    whole, without = runs
+    later = list(whole)[150:]
+    assert len(later) > 30
+    return sum(without.get(key) == whole[key] for key in later) / len(later)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_lost_message_leaves_most_other_decisions_as_they_were(name: str) -> None:
-    shares = sorted(share_preserved(name, seed) for seed in range(9))
-    typical = shares[len(shares) // 2]
-    assert typical >= (0.25 if name in RANKING else 0.6), shares
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in RANKING])
+def test_one_lost_message_leaves_most_later_decisions_as_they_were(name: str) -> None:
+    shares = sorted(share_preserved(name, seed) for seed in range(15))
+    assert shares[len(shares) // 2] >= 0.9, shares
 
 
 # -- Where messages are ranked -----------------------------------------------------------------------
