@@ -10,7 +10,7 @@ never what a node says about itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Generic, Protocol, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import attrs
 
@@ -97,10 +97,8 @@ class Log(list[T]):
         raise TypeError("a Log is written by append and store only, so that every write is journalled")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    extend = insert = pop = remove = clear = sort = reverse = _refuse
-
-    def __getitem__(self, index: SupportsIndex | slice) -> Any:
-        return list.__getitem__(self, index)
+    extend = insert = pop = remove = clear = reverse = _refuse
+    sort = _refuse  # pyright: ignore[reportAssignmentType]
 
 
 class Disk:

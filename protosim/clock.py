@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 import simpy
+from simpy.core import EmptySchedule, Infinity
 
 SIMPY = -1
 """The kind of a heap entry that belongs to simpy."""
@@ -40,12 +41,12 @@ class Clock(simpy.Environment):
         heappush(self.heap, (self._now + int(delay), order + (_LATER if priority else 0), SIMPY, event))
 
     def peek(self) -> Any:
-        return self.heap[0][0] if self.heap else simpy.core.Infinity
+        return self.heap[0][0] if self.heap else Infinity
 
     def step(self) -> None:
         """Process the next entry, which must be simpy's."""
         if not self.heap:
-            raise simpy.core.EmptySchedule
+            raise EmptySchedule
         self.handle(heappop(self.heap))
 
     def handle(self, entry: tuple[Any, ...]) -> None:

@@ -11,7 +11,7 @@ from protosim.run import make_fault, make_schedule, make_switches
 from protosim.scenario import Choice, Scenario
 from protosim.swarm import draw_faults
 
-PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "pos")
+PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "leader_hunter", "pos")
 """Equal shares of the runs; each finds what others miss."""
 
 LIVENESS_EVERY = 12
@@ -45,7 +45,8 @@ def fill_faults(faults: tuple[Choice, ...], draw: Draw, pace: int) -> tuple[Choi
     filled = []
     for choice in faults:
         make_fault(choice)  # an unknown name is an error of the caller's
-        drawn = importlib.import_module(f"faults.{choice.name}").draw(draw, pace)
+        own = Draw(derive(draw.seed, "fault", choice.name))
+        drawn = importlib.import_module(f"faults.{choice.name}").draw(own, pace)
         filled.append(Choice(choice.name, {**drawn, **choice.params}))
     return tuple(filled)
 

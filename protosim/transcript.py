@@ -39,8 +39,8 @@ from protosim.disk import Kept
 from protosim.errors import UserError
 from protosim.history import judge_history
 from protosim.program import Program, load, nearest
-from protosim.run import LocalHost
-from protosim.scenario import Scenario, Step
+from protosim.run import LocalHost, make_schedule
+from protosim.scenario import Choice, Scenario, Step
 from protosim.script import ScriptedWorld
 from protosim.story import Moment
 from protosim.narrate import StoryRecorder, spell
@@ -79,7 +79,7 @@ class Stage(ScriptedWorld):
         self.arrived: list[Flight] = []
         self.crash_point: CrashPoint | None = None
         self.keeping: Kept | None = ()  # None: all unsynced writes
-        super().__init__(scenario, program.spec)
+        super().__init__(scenario, program.spec, make_schedule(Choice("replay")))
 
     def _enqueue(self, delay: int, dst: int, src: int, m: Any, key: int) -> None:
         super()._enqueue(delay, dst, src, m, key)

@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 TICK = 0.5  # seconds of CPU time
@@ -11,7 +11,7 @@ PATIENCE = 4  # ticks without a new event
 
 
 @contextlib.contextmanager
-def watched(world: Any) -> Iterator[None]:
+def watched(world: Any) -> Generator[None]:
     """Within this block the world must count a new event every two seconds of CPU time, or ProtocolFailure is raised.
 
     Works in a main thread where the system has interval timers (not on Windows); elsewhere it does nothing.

@@ -80,7 +80,8 @@ class World(Clock):
         digest: bool = True,
     ) -> None:
         super().__init__()
-        self.scenario, self.spec, self.faults = scenario, spec, tuple(faults)
+        self.scenario, self.spec = scenario, spec
+        self.faults: tuple[Any, ...] = tuple(faults)
         self.ids = scenario.node_ids()
         self.index = {name: i for i, name in enumerate(self.ids)}
         self.majority = len(self.ids) // 2 + 1
@@ -332,6 +333,7 @@ class World(Clock):
     # -- Clients -------------------------------------------------------------------------------------
 
     def _next_request(self, op: int) -> None:
+        assert self.gaps is not None
         gap = self.gaps[mix(self.seed ^ derive(op, "gap")) & 4095]
         self._push(self._now + gap, REQUEST, op)
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import attr
@@ -32,7 +32,7 @@ FIXED = {"PYTHONHASHSEED": "0"}  # a worker's whole environment
 
 
 @contextlib.contextmanager
-def bundle() -> Iterator[Path]:
+def bundle() -> Generator[Path]:
     """A read-only folder with all that a worker may import beside the standard library, and its script `worker.py`."""
     if os.name != "posix":
         raise UserError("Scoring runs candidates in POSIX processes with limits; use Linux or macOS for it.")
