@@ -477,11 +477,16 @@ class Figure3(Observer):
         return self._on_majority(self.acknowledged, f"{node} restarted after the answer to {command}")
 
     def _on_majority(self, index: Index, event: str) -> str | None:
-        entry = self.committed[index - 1][0]
-        holders = [n for n in self.facts.ids if self.facts.durable(n).log[index - 1 : index] == [entry]]
+        holders = self._holders(index)
         if len(holders) >= self.facts.majority:
             return None
+        entry = self.committed[index - 1][0]
         return f"{event}, but only the disks of {' and '.join(holders) or 'nobody'} hold entry {index}, {entry}"
+
+    def _holders(self, index: Index) -> list[NodeId]:
+        """On whose disks the committed entry is."""
+        wanted, durable = [self.committed[index - 1][0]], self.facts.durable
+        return [n for n in self.facts.ids if durable(n).log[index - 1 : index] == wanted]
 
     # Early warnings: what must hold so that no later step can break the above.
 
@@ -523,14 +528,17 @@ class Figure3(Observer):
 
     def _electable_without(self, index: Index) -> str | None:
         """Whether somebody could win with the logs as they are on disk, lacking the entry at `index`."""
-        entry = self.committed[index - 1][0]
-        logs = [(n, self.facts.durable(n).log) for n in self.facts.ids]
-        for node, log in logs:
-            if log[index - 1 : index] != [entry]:
-                voters = [n for n, other in logs if position(other) <= position(log)]
-                if len(voters) >= self.facts.majority:
-                    return f"{node} lacks entry {index}, {entry}, and could win the votes of {', '.join(voters)}"
-        return None
+        entry, ids = self.committed[index - 1][0], self.facts.ids
+        logs = [self.facts.durable(n).log for n in ids]
+        lacking = [log for log in logs if log[index - 1 : index] != [entry]]
+        if not lacking:
+            return None
+        strongest = max(lacking, key=position)
+        voters = [n for n, log in zip(ids, logs, strict=True) if position(log) <= position(strongest)]
+        if len(voters) < self.facts.majority:
+            return None
+        node = next(n for n, log in zip(ids, logs, strict=True) if log is strongest)
+        return f"{node} lacks entry {index}, {entry}, and could win the votes of {', '.join(voters)}"
 
     # Goals: a run in which nothing happened proves nothing.
 

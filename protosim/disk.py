@@ -5,7 +5,7 @@ these, and a crash undoes them and writes again the part that its policy keeps.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from protosim.api import STORE, WRITE, Disk
 
@@ -20,8 +20,9 @@ class DiskImage:
         self.__dict__.update(schema.blank())
         self._journal: list[tuple[Any, ...]] = []
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"this disk has no field {name!r}")
+    if TYPE_CHECKING:  # at run time it would slow down every field
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def contents(self) -> dict[str, Any]:
         return {name: content for name, content in self.__dict__.items() if name != "_journal"}

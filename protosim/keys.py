@@ -24,6 +24,7 @@ def mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
+@functools.lru_cache(maxsize=4096)
 def label(text: str) -> int:
     """A 64-bit number for a name: the same in every process, unlike `hash`."""
     raw = text.encode()

@@ -40,12 +40,10 @@ class LocalHost:
 
     def step(self, world: World) -> tuple[list[Effect], list[tuple[str, ...]]]:
         """Let the node handle the world's event. The lists are reused: carry them out before the next step."""
-        kind, at, event = world.pending[0], world.at, world.pending
-        node = self.nodes[at]
+        at, event = world.at, world.pending
+        kind = event[0]
         try:
-            if kind == START:
-                node = self.boot(at, event[1])
-            assert node is not None
+            node: Any = self.nodes[at] if kind != START else self.boot(at, event[1])
             node.now = world.clock_of(at)
             if kind == DELIVER:
                 node.receive(event[1], event[2])

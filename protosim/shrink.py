@@ -3,6 +3,8 @@
 The run becomes a script of its events. Then parts are left out as long as the same invariant still breaks: chunks of events
 from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the script is recorded
 anew, so that it holds only what really happened, under the fingerprints that the messages now have.
+
+What it costs is bounded in events, so the result is the same on any machine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +13,8 @@ from itertools import combinations
 import attrs
 
 from protosim.history import LINEARIZABILITY
+from protosim.keys import derive
+from protosim.plan import Wish, plan
 from protosim.program import Program
 from protosim.run import LocalHost, Run, finish, make_world, run_to_end
 from protosim.scenario import Choice, Scenario, Step
@@ -81,15 +85,25 @@ def _last(world: object, recorder: StepRecorder) -> Iterator[Step]:
         yield step
 
 
+SHORT = 150  # events of a run that is shortened at once
+SEARCH = 60_000  # events spent on looking for a shorter run
+SEEDS = 1_000
 LONG = 40
 """A story longer than this is tried again with leave to break another invariant than the run did."""
 
 
 def shrink(
-    program: Program, scenario: Scenario, invariant: str, progress: Callable[[int], None] | None = None
+    program: Program,
+    scenario: Scenario,
+    invariant: str,
+    progress: Callable[[int], None] | None = None,
+    wish: Wish | None = None,
 ) -> Scenario | None:
-    """The shortest script found that breaks the invariant. None if the run's own script does not (liveness, say)."""
-    _, steps = record(program, scenario)
+    """The shortest script found that breaks the invariant. None if the run's own script does not (liveness, say).
+
+    With the hunt's `wish`, shorter runs of that hunt are looked for too.
+    """
+    scenario, steps = _shorter_run(program, scenario, invariant, wish)
     bare = attrs.evolve(
         scenario,
         scheduler=Choice("replay"),
@@ -102,8 +116,32 @@ def shrink(
     best = _shorten(Shrinker(program, bare, (invariant,) if invariant else (), progress=progress))
     if best is not None and len(best.script or ()) > LONG and invariant:
         always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
-        return _shorten(Shrinker(program, best, always, progress=progress)) or best
+        return _shorten(Shrinker(program, best, always, budget=60_000, progress=progress)) or best
     return best
+
+
+def _shorter_run(
+    program: Program, scenario: Scenario, invariant: str, wish: Wish | None
+) -> tuple[Scenario, Steps]:
+    """A run that breaks the invariant sooner, and its script: of the same kind under other seeds, or of the same hunt.
+
+    Shortening costs the square of a run's length, so that a shorter run is worth some searching.
+    """
+    run, steps = record(program, scenario)
+    spent = 0
+    for again in range(SEEDS):
+        if run.events <= SHORT or spent >= SEARCH:
+            break
+        seed, events = derive(scenario.seed, "again", again), run.events * 2 // 3
+        if wish is not None and again % 2:
+            other = plan(program, attrs.evolve(wish, seed=seed, nodes=scenario.nodes, events=events), 0)
+        else:
+            other = attrs.evolve(scenario, seed=seed, events=events, forks=(), heal=None)
+        found, script = record(program, other, history=invariant == LINEARIZABILITY.name)
+        spent += found.events
+        if broken_name(found) == invariant and (found.violation is not None) == (run.violation is not None):
+            scenario, run, steps = other, found, script
+    return scenario, steps
 
 
 def _shorten(shrinker: Shrinker) -> Scenario | None:

@@ -5,6 +5,7 @@ its canonical bytes (`encode`), equal exactly when the values are. On a pipe it 
 (`to_wire`, `from_wire`).
 """
 
+import functools
 import inspect
 import os
 import reprlib
@@ -19,7 +20,6 @@ import attrs
 
 T = TypeVar("T")
 
-_INT64 = struct.Struct("<q").pack
 _LENGTH = struct.Struct("<I").pack
 
 STRICT = os.environ.get("PROTOSIM_STRICT", "") == "1"
@@ -71,8 +71,8 @@ def value(cls: type[T]) -> type[T]:
     namespace["FIELDS"] = tuple((name, annotations[name]) for name in own)
     base = types.new_class(cls.__name__, (Value,), {}, lambda ns: ns.update(namespace))
     made: Any = attrs.define(slots=True, eq=True, order=True, unsafe_hash=True, frozen=STRICT)(base)
-    made.fresh_encoding = _encoder(made)
-    made.encode = _encode_once
+    made.encode, made.fresh_encoding = _encode_once, _encoder(made)
+    made.__eq__, made.__ne__ = _or_identical(made.__eq__), object.__ne__
     return typing.cast("type[T]", made)
 
 
@@ -80,6 +80,15 @@ def value(cls: type[T]) -> type[T]:
 def message(cls: type[T]) -> type[T]:
     """A value that is sent by itself. It does what `value` does: the second name is for the reader."""
     return value(cls)
+
+
+def _or_identical(by_fields: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Equality by fields, which a value and itself need not be asked for."""
+
+    def __eq__(self: Any, other: Any) -> bool:
+        return self is other or by_fields(self, other)
+
+    return __eq__
 
 
 def _encode_once(self: Any) -> bytes:
@@ -92,27 +101,37 @@ def _encode_once(self: Any) -> bytes:
 
 
 def _encoder(cls: Any) -> Callable[[Any], bytes]:
-    """One function a class: all its numbers in one `struct.pack`, the rest item by item."""
-    numbers = [name for name, kind in cls.FIELDS if kind is int or kind is bool]
-    others = [name for name, kind in cls.FIELDS if kind is not int and kind is not bool]
-    tag = _text(cls.__name__)
-    pack = struct.Struct("<" + "q" * len(numbers)).pack
+    """A function for the class, written out: all its numbers in one `struct.pack`, the rest field by field."""
+    numbers = [f"self.{name}" for name, kind in cls.FIELDS if kind is int or kind is bool]
+    others = [f"self.{name}" for name, kind in cls.FIELDS if kind is not int and kind is not bool]
     parts = ["tag"]
     if numbers:
-        parts.append(f"pack({', '.join(f'self.{name}' for name in numbers)})")
-    parts += [f"encode(self.{name})" for name in others]
-    scope: dict[str, Any] = {"tag": b"v" + tag, "pack": pack, "encode": encode}
-    exec(f"def fast(self): return {' + '.join(parts)}", scope)
-    fast: Callable[[Any], bytes] = scope["fast"]
+        parts.append(f"pack({', '.join(numbers)})")
+    parts += [f"ENCODERS[type({field})]({field})" for field in others]
+    scope: dict[str, Any] = {
+        "tag": b"v" + _text(cls.__name__),
+        "pack": struct.Struct("<" + "q" * len(numbers)).pack,
+        "ENCODERS": ENCODERS,
+        "NO_NUMBER": struct.error,
+        "refuse": _refuse,
+    }
+    exec(_FRESH_ENCODING.format(bytes=" + ".join(parts)), scope)
+    encoder: Callable[[Any], bytes] = scope["fresh_encoding"]
+    return encoder
 
-    def fresh_encoding(self: Any) -> bytes:
-        try:
-            return fast(self)
-        except (struct.error, TypeError) as error:
-            mistyped = [f"{name}={shown(getattr(self, name))}" for name, _ in cls.FIELDS]
-            raise NoCanonicalForm(f"{cls.__name__}({', '.join(mistyped)}) has no canonical form: {error}") from None
 
-    return fresh_encoding
+_FRESH_ENCODING = """
+def fresh_encoding(self):
+    try:
+        return {bytes}
+    except (NO_NUMBER, TypeError) as error:
+        refuse(self, error)
+"""
+
+
+def _refuse(x: Any, error: Exception) -> None:
+    fields = ", ".join(f"{name}={shown(getattr(x, name))}" for name, _ in x.FIELDS)
+    raise NoCanonicalForm(f"{type(x).__name__}({fields}) has no canonical form: {error}") from None
 
 
 def shown(x: Any) -> str:
@@ -130,27 +149,58 @@ def _text(text: str) -> bytes:
 
 def encode(x: Any) -> bytes:
     """Canonical bytes of anything that a value may hold. Raises NoCanonicalForm for anything else."""
-    kind = _exact_type(x)
-    if kind is int:
-        try:
-            return b"i" + _INT64(x)
-        except struct.error:
-            raise NoCanonicalForm(f"{shown(x)} does not fit in 64 bits") from None
-    if kind is str:
-        return b"s" + _text(x)
-    if kind is tuple:
-        return b"(" + _LENGTH(len(x)) + b"".join([encode(item) for item in x])
-    if x is None:
-        return b"N"
-    if kind is bool:
-        return b"T" if x else b"F"
-    if isinstance(x, Value):
-        return x.encode()
-    if kind is bytes:
-        return b"".join((b"b", _LENGTH(len(x)), x))
-    if isinstance(x, Enum):
-        return b"e" + _text(kind.__name__) + _text(x.name)
-    raise NoCanonicalForm(f"{shown(x)} is a {kind.__name__}, which no message or disk can hold")
+    try:
+        return ENCODERS[type(x)](x)
+    except struct.error:
+        raise NoCanonicalForm(f"{shown(x)} holds a number that does not fit in 64 bits") from None
+
+
+@functools.lru_cache(maxsize=4096)
+def _encode_text(x: str) -> bytes:
+    return b"s" + _text(x)
+
+
+def _encode_bytes(x: bytes) -> bytes:
+    return b"b" + _LENGTH(len(x)) + x
+
+
+def _encode_tuple(x: tuple[Any, ...]) -> bytes:
+    if not x:
+        return _NOTHING
+    return b"(" + _LENGTH(len(x)) + b"".join([ENCODERS[type(item)](item) for item in x])
+
+
+_NOTHING = b"(" + _LENGTH(0)
+
+
+def _encode_member(x: Enum) -> bytes:
+    return b"e" + _text(type(x).__name__) + _text(x.name)
+
+
+def _encode_nothing_else(x: Any) -> bytes:
+    raise NoCanonicalForm(f"{shown(x)} is a {type(x).__name__}, which no message or disk can hold")
+
+
+class _Encoders(dict[type, Callable[[Any], bytes]]):
+    """By type, which is faster than asking for one after the other. Values and Enums join when they are first met."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], bytes]:
+        if not issubclass(kind, (Value, Enum)):
+            return _encode_nothing_else
+        self[kind] = encoder = kind.encode if issubclass(kind, Value) else _encode_member
+        return encoder
+
+
+ENCODERS = _Encoders(
+    {
+        int: functools.partial(struct.Struct("<cq").pack, b"i"),
+        bool: {False: b"F", True: b"T"}.__getitem__,
+        str: _encode_text,
+        bytes: _encode_bytes,
+        tuple: _encode_tuple,
+        type(None): {None: b"N"}.__getitem__,
+    }
+)
 
 
 def plain_alternatives(annotation: Any) -> tuple[Any, ...]:

@@ -84,16 +84,18 @@ class World(Clock):
         self.faults: tuple[Any, ...] = tuple(faults)
         self.ids = scenario.node_ids()
         self.index = {name: i for i, name in enumerate(self.ids)}
+        self.salts = [label(name) for name in self.ids]
         self.majority = len(self.ids) // 2 + 1
         self.seed = derive(scenario.seed, "world")
         self.events = 0
         self.max_events, self.horizon = scenario.events, scenario.horizon
+        self.look_up = 0  # the number of events at which `advance` asks whether it goes on
         self.fork_at = [(f.at_event, f.seed) for f in reversed(scenario.forks)]
         n = len(self.ids)
         self.disks = [DiskImage(spec.disk) for _ in range(n)]
         self.alive = [False] * n
         self.timers: list[dict[str, list[int]]] = [{} for _ in range(n)]
-        self.timer_keys: dict[tuple[int, str], int] = {}
+        """Of each node, by name: [deadline or -1, when the pending entry is due or -1, what keys its draws]."""
         self.ranked: list[tuple[Any, ...]] = []  # deliveries and timeouts, where the schedule ranks them: a heap
         self._set_network(n)
         self._set_schedule(schedule)
@@ -107,7 +109,6 @@ class World(Clock):
         self.coverage: set[int] | None = None  # fingerprints of abstract states, where a caller wants them counted
         self.hash = blake2b(digest_size=16) if digest else None
         self.trail = bytearray()
-        self.marks: list[int] | None = None  # a checksum an event, to compare two runs of one scenario
         self.recorder: Any = None
         self.violation: Broken | None = None
         self.warning: Broken | None = None
@@ -150,8 +151,8 @@ class World(Clock):
     def _watch(self, observers: list[Observer]) -> None:
         """Subscribe every method of every observer to the facts that it names."""
         self.observers = observers
-        self.on_sent: dict[type, list[Any]] = {}
-        self.on: dict[str, list[Any]] = {f: [] for f in ("sent", "wrote", "stored", "applied", "replied", "restarted")}
+        self.on_sent: dict[type, list[Any]] = {}  # by class, since an edited source has classes of its own
+        self.on: dict[str, list[Any]] = {}  # by fact and what it is about: "sent Vote", "stored log", "applied"
         self.at_end: list[Any] = []
         for observer in observers:
             observer.facts = self
@@ -159,23 +160,24 @@ class World(Clock):
                 invariant = getattr(function, "_invariant", None)
                 if hasattr(function, "_fact") and not (invariant and invariant.name in self.reached):
                     fact, about = function._fact
-                    self.on[fact].append((getattr(observer, name), invariant, about))
+                    for told in [f"{fact} {each}" for each in about] or [fact]:
+                        self.on.setdefault(told, []).append((getattr(observer, name), invariant))
                 elif invariant is not None and invariant.mode == "eventually":
                     self.at_end.append((getattr(observer, name), invariant))
 
-    def _tell(self, fact: str, about: str, *details: Any) -> None:
-        for method, invariant, names in self.on[fact]:
-            if not names or about in names:
-                broken = method(*details)
-                if broken:
-                    self._report(invariant, broken)
-                    if self.violation is not None:
-                        return
+    def _tell(self, fact: str, *details: Any) -> None:
+        for method, invariant in self.on.get(fact, ()):
+            broken = method(*details)
+            if broken:
+                self._report(invariant, broken)
+                if self.violation is not None:
+                    return
 
     def _subscribers(self, kind: type) -> list[Any]:
-        """Who wants to know of messages of this class; by its name, since an edited source has classes of its own."""
-        found = [(f, invariant) for f, invariant, names in self.on["sent"] if kind.__name__ in names]
-        self.on_sent[kind] = found
+        """Who wants to know of messages of this class."""
+        if not issubclass(kind, Value):
+            raise ProtocolFailure(f"{self.ids[self.at]} sent a {kind.__name__}, which is no message")
+        found = self.on_sent[kind] = self.on.get(f"sent {kind.__name__}", [])
         return found
 
     def _report(self, invariant: Invariant | None, broken: Any) -> None:
@@ -185,15 +187,16 @@ class World(Clock):
             self.reached.add(invariant.name)
             for fact, subscribers in self.on.items():
                 self.on[fact] = [s for s in subscribers if s[1] is not invariant]
-            self.on_sent.clear()
+            self.on_sent = {}
             return
         found = Broken(invariant, str(broken), self.events, self._now)
         if invariant.mode == "warning":
             self.warning = self.warning or found
         else:
             self.violation = found
-            self.on = dict.fromkeys(self.on, [])  # later facts of this event have nothing to rest on
-            self.on_sent = {}
+        self.look_up = 0
+        if self.violation is not None:
+            self.on, self.on_sent = {}, {}  # later facts of this event have nothing to rest on
 
     # What observers may believe (api.Facts); `ids`, `majority` and `healed_at` are attributes.
 
@@ -214,7 +217,10 @@ class World(Clock):
 
     def bits(self, about: int) -> int:
         """64 keyed bits for something that happens now; `about` is a label."""
-        return mix(self.seed ^ about ^ (self._now * ODD & MASK))
+        x = self.seed ^ about ^ (self._now * ODD & MASK)
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK  # `mix`, written out here and in `_transmit`
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+        return x ^ (x >> 31)
 
     def _push(self, due: int, kind: int, *entry: Any) -> None:
         self.order = order = self.order + 1
@@ -227,39 +233,42 @@ class World(Clock):
     def advance(self) -> bool:
         """Go on to the next event that a node must handle: `at` (its index) and `event`. False when the run is over."""
         heap, ranked = self.heap, self.ranked
-        while (heap or ranked) and self.violation is None and self.events < self.max_events:
-            if self.stop_on_warning and self.warning is not None:
-                return False
-            if self.fork_at and self.events >= self.fork_at[-1][0]:
-                self.fork(self.fork_at.pop()[1])
+        while self.events < self.look_up or self._goes_on():
             if ranked and (not heap or heap[0][0] > self._now):  # what is timed goes first when its time has come
                 entry = heappop(ranked)
                 now = self._now + STEP_US
-            else:
+            elif heap:
                 entry = heappop(heap)
                 now = entry[0]
-            if now > self.horizon:
-                self._now = self.horizon
+            else:
                 break
             if now > self._now:
+                if now > self.horizon:
+                    self._now = self.horizon
+                    break
                 self._now = now
-            if self._take(entry[2], entry):
+            if self._arrive(entry) if entry[2] == DELIVER else self._take(entry[2], entry):
                 return True
-        self._end()
+        if not self.interrupted:
+            self._end()
         return False
+
+    def _goes_on(self) -> bool:
+        """What is asked for at `look_up` only: whether the run is over; a fork is due."""
+        if self.violation is not None or self.interrupted or self.events >= self.max_events:
+            return False
+        if self.fork_at and self.events >= self.fork_at[-1][0]:
+            self.fork(self.fork_at.pop()[1])
+        self.look_up = min(self.max_events, self.fork_at[-1][0]) if self.fork_at else self.max_events
+        return True
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there was a warning, and the caller wants to know of it at once."""
+        return self.stop_on_warning and self.warning is not None
 
     def _take(self, kind: int, entry: tuple[Any, ...]) -> bool:
         """Whether this entry is an event for a live node; faults and stale entries are dealt with here."""
-        if kind == DELIVER:
-            dst, src = entry[3], entry[4]
-            if not self.alive[dst] or self.cut[src] >> dst & 1:
-                return self._lost("partition") if self.alive[dst] else False
-            if self.paused[dst] > self._now:
-                return self._later(dst, entry)
-            m = entry[5]
-            if entry[6] & 63 == 0 and m.fresh_encoding() != m.encode():
-                raise ProtocolFailure(f"{self.ids[src]} sent {m} and changed it afterwards; messages are values")
-            return self._happen(DELIVER, dst, (DELIVER, self.ids[src], m, entry[6]), m.encode())
         if kind == TIMEOUT:
             return self._time_out(entry)
         if kind == REQUEST:
@@ -273,6 +282,23 @@ class World(Clock):
         elif kind == SIMPY:
             self.handle(entry)
         return False
+
+    def _arrive(self, entry: tuple[Any, ...]) -> bool:
+        _, _, _, dst, src, m, key = entry
+        if not self.alive[dst]:
+            return False
+        if self.cut[src] >> dst & 1:
+            return self._lost("partition")
+        if self.paused[dst] > self._now:
+            return self._later(dst, entry)
+        if key & 63 == 0 and m.fresh_encoding() != m.encode():
+            raise ProtocolFailure(f"{self.ids[src]} sent {m} and changed it afterwards; messages are values")
+        self.events += 1  # from here on `_happen`, written out
+        self.at, self.pending = dst, (DELIVER, self.ids[src], m, key)
+        if self.hash is not None:
+            self.trail += _HEADER(self._now, DELIVER, dst)
+            self.trail += m.encode()
+        return True
 
     def _happen(self, kind: int, at: int, event: tuple[Any, ...], payload: bytes) -> bool:
         """One more event: count it, digest it."""
@@ -294,7 +320,7 @@ class World(Clock):
 
     def _time_out(self, entry: tuple[Any, ...]) -> bool:
         due, _, _, node, timer = entry
-        slot = self.timers[node].get(timer)  # [deadline or -1, when the pending entry is due or -1]
+        slot = self.timers[node].get(timer)
         if slot is None or slot[1] != due:
             return False
         if slot[0] < 0:
@@ -350,7 +376,8 @@ class World(Clock):
     def ask(self, node: int, op: int, command: Any) -> bool:
         """A client asks the node for the command."""
         self.requests[op] = Request(op, self.ids[node], command, self.events + 1)
-        return self._happen(REQUEST, node, (REQUEST, op, command), encode((op, command)))
+        payload = encode((op, command)) if self.hash is not None else b""
+        return self._happen(REQUEST, node, (REQUEST, op, command), payload)
 
     # -- Effects -------------------------------------------------------------------------------------
 
@@ -359,20 +386,20 @@ class World(Clock):
         if refused:
             self._count(refused)
         at = self.at
-        cut, kept = self._crash_point(effects) if self.aim and len(effects) > 1 and self._now else (None, ())
+        cut: int | None = None
+        kept: Kept = ()
+        if self.aim and len(effects) > 1 and self._now:
+            cut, kept = self._crash_point(effects)
         if self.recorder is not None:
             self.recorder.before(self, effects, refused, cut)
         try:
             for effect in effects if cut is None else effects[:cut]:
-                if effect[0] == 0:
-                    self._transmit(at, effect[1], effect[2])
-                else:
-                    _CARRY_OUT[effect[0]](self, at, effect)
+                _CARRY_OUT[effect[0]](self, at, effect)
         except NoCanonicalForm as error:
             raise ProtocolFailure(f"{self.ids[at]}: {error}") from error
         if cut is not None:
             self.crash(at, kept, aimed=True)
-        if self.hash is not None and len(self.trail) > 4096 or self.marks is not None:
+        if len(self.trail) > 4096:
             self._digest()
         if self.after_event is not None:
             self.after_event(self)
@@ -389,8 +416,6 @@ class World(Clock):
 
     def _digest(self) -> None:
         assert self.hash is not None
-        if self.marks is not None:
-            self.marks.append(crc32(self.trail))
         self.hash.update(self.trail)
         self.trail.clear()
 
@@ -401,20 +426,23 @@ class World(Clock):
         self._digest()
         return self.hash.hexdigest()
 
-    def _transmit(self, src: int, to: NodeId, m: Any) -> None:
-        for method, invariant in self.on_sent.get(type(m)) or self._subscribers(type(m)):
+    def _transmit(self, src: int, effect: Effect) -> None:
+        _, to, m = effect
+        subscribers = self.on_sent.get(type(m))
+        if subscribers is None:
+            subscribers = self._subscribers(type(m))
+        for method, invariant in subscribers:
             broken = method(self.ids[src], to, m)
             if broken:
                 self._report(invariant, broken)
                 if self.violation is not None:
                     break
-        dst = self.index.get(to, -1)
-        if dst < 0 or not isinstance(m, Value):
-            raise ProtocolFailure(f"{self.ids[src]} sent {m!r} to {to!r}: that is no message for a node of {self.ids}")
+        dst = self.index.get(to)
+        if dst is None:
+            raise ProtocolFailure(f"{self.ids[src]} sent {m} to {to!r}, which is no node of {self.ids}")
         print_ = crc32(m.encode(), src << 8 | dst)
         self.repeats[print_] = repeat = self.repeats.get(print_, 0) + 1
         key = print_ | repeat << 32
-        # `mix`, written out: this is the one place that runs more than once an event.
         z = self.seed ^ key
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
@@ -445,14 +473,14 @@ class World(Clock):
         if self.hash is not None:
             self.trail += b"w" + encode(effect[1])
         for name in before:
-            self._tell("wrote", name, self.ids[at], before)
+            self._tell(f"wrote {name}", self.ids[at], before)
 
     def _store(self, at: int, effect: Effect) -> None:
         _, field, index, entries = effect
         index, removed = self.disks[at].store(field, index, entries)
         if self.hash is not None:
             self.trail += b"l" + encode((field, index, entries))
-        self._tell("stored", field, self.ids[at], index, removed, entries)
+        self._tell(f"stored {field}", self.ids[at], index, removed, entries)
 
     def _sync(self, at: int, effect: Effect) -> None:
         self.disks[at].sync()
@@ -461,14 +489,15 @@ class World(Clock):
         _, timer, shortest, longest = effect
         slot = self.timers[at].get(timer)
         if slot is None:
-            slot = self.timers[at][timer] = [-1, -1]
+            slot = self.timers[at][timer] = [-1, -1, label(f"{self.ids[at]}/{timer}")]
         if self.memoryless is not None:  # any time may be next, whatever the range says
             slot[0] = 0
             if slot[1] < 0:
-                slot[1] = self._arm(at, timer, self.memoryless[self.bits(self._timer_key(at, timer)) & 4095])
+                slot[1] = self._arm(at, timer, self.memoryless[self.bits(slot[2]) & 4095])
             return
-        z = self.bits(self._timer_key(at, timer))
-        wait = shortest + z % (longest - shortest + 1)
+        wait = shortest
+        if shortest < longest:
+            wait += self.bits(slot[2]) % (longest - shortest + 1)
         if self.rates is not None:
             wait = wait * 1_000_000 // self.rates[at]
         slot[0] = due = self._now + wait
@@ -486,12 +515,6 @@ class World(Clock):
         heappush(self.ranked, (rank, order, TIMEOUT, at, timer))
         return rank
 
-    def _timer_key(self, at: int, timer: str) -> int:
-        key = self.timer_keys.get((at, timer))
-        if key is None:
-            key = self.timer_keys[at, timer] = label(f"{self.ids[at]}/{timer}")
-        return key
-
     def _cancel(self, at: int, effect: Effect) -> None:
         slot = self.timers[at].get(effect[1])
         if slot is not None:
@@ -500,20 +523,21 @@ class World(Clock):
     def _apply(self, at: int, effect: Effect) -> None:
         if self.hash is not None:
             self.trail += b"a" + encode(effect[1:])
-        self._tell("applied", "", self.ids[at], *effect[1:])
+        _, index, command, result = effect
+        self._tell("applied", self.ids[at], index, command, result)
 
     def _reply(self, at: int, effect: Effect) -> None:
         _, op, result = effect
         request = self.requests.get(op)
         if self.hash is not None:
-            self.trail += b"r" + encode((op, result))
+            self.trail += b"r" + encode(effect[1:])
         if request is None or request.node != self.ids[at]:
             raise ProtocolFailure(f"{self.ids[at]} answered operation {op}, which no client asked of it")
         if request.returned is not None or request.refused:
             return
         request.returned, request.result = self.events, result
         self.believed = at
-        self._tell("replied", "", self.ids[at], op, request.command, result)
+        self._tell("replied", self.ids[at], op, request.command, result)
 
     def _refuse(self, at: int, effect: Effect) -> None:
         request = self.requests.get(effect[1])
@@ -528,7 +552,7 @@ class World(Clock):
 
     def _crash_point(self, effects: Sequence[Effect]) -> tuple[int | None, Kept]:
         """Whether a crash falls between two effects of this event, where, and what it keeps of the unsynced writes."""
-        z = self.bits(label(self.ids[self.at]))
+        z = self.bits(self.salts[self.at])
         if z & 4095 >= self.aim:
             return None, ()
         syncs = [i for i, effect in enumerate(effects) if effect[0] == 3]
@@ -573,7 +597,7 @@ class World(Clock):
         """The node boots with what its disk holds."""
         self.alive[node] = True
         self.paused[node] = 0
-        self._tell("restarted", "", self.ids[node])
+        self._tell("restarted", self.ids[node])
         return self._happen(START, node, (START, self.disks[node].contents()), b"")
 
     def restart_after(self, node: int, gap: int) -> None:
@@ -636,6 +660,7 @@ class World(Clock):
         for name in ("heap", "ranked", "alive", "cut", "paused", "fork_at"):
             twin.__dict__[name] = list(self.__dict__[name])
         twin._queue = twin.heap
+        twin.look_up = 0
         for name in ("cuts", "repeats", "fired"):
             twin.__dict__[name] = dict(self.__dict__[name])
         twin.reached = set(self.reached)
@@ -652,7 +677,7 @@ class World(Clock):
 
 
 _CARRY_OUT: tuple[Any, ...] = (
-    None,  # SEND is carried out in `resume`
+    World._transmit,
     World._write,
     World._store,
     World._sync,

@@ -132,7 +132,7 @@ def repaired(folder: Path, out: Output) -> Iterator[str]:
         path = folder / f"repair_{number}.py"
         files.write(path, source)
         out.say()
-        out.prose(f"A repair {which} ({command('score', TASK, str(path))}):")
+        out.say(f"A repair {which}:  {command('score', TASK, str(path))}")
         result = judge(TASK, path, out)
         tell(attrs.evolve(result, failures=result.failures[:1]), out)
         if result.score != expected:

@@ -169,7 +169,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     started = time.monotonic()
     try:
         with out.progress() as tick:
-            shorter = shorten(program, run, tick)
+            shorter = shorten(program, run, wish, tick)
     except KeyboardInterrupt:
         out.note("Interrupted while shortening: the run as it was found is kept.")
         return saved
@@ -186,11 +186,11 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     return saved
 
 
-def shorten(program: Program, run: Run, tick: Tick) -> Run | None:
+def shorten(program: Program, run: Run, wish: Wish, tick: Tick) -> Run | None:
     """The run of the shortest script, or None."""
     assert run.violation is not None
     name = run.violation.invariant.name
-    short = shrink(program, run.scenario, name, lambda left: tick(0, f"shortening: {left} events"))
+    short = shrink(program, run.scenario, name, lambda left: tick(0, f"shortening: {left} events"), wish)
     shorter = simulate(program, short) if short is not None else None
     return shorter if shorter is not None and shorter.violation is not None else None
 

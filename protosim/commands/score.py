@@ -10,6 +10,7 @@ from typing import cast
 
 from protosim.output import Answer, Output, Status
 from protosim.score import score
+from protosim.score.pool import ISOLATION
 from protosim.score.result import Result
 
 FAILURES = 5  # in the terminal; --json has all
@@ -23,6 +24,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> Answer:
     result = judge(args.task, Path(args.candidate), out)
     tell(result, out)
+    if result.isolation == ISOLATION:
+        out.prose(f"The candidate's processes were {ISOLATION}: score nobody's code that you would not run yourself.")
     data = result.to_json()
     del data["schema"], data["status"]
     return Answer(cast(Status, result.status), data)
@@ -42,17 +45,15 @@ def judge(task: str, candidate: Path, out: Output) -> Result:
 
 
 def tell(result: Result, out: Output) -> None:
-    points = "no score" if result.score is None else f"{result.score:g}"
+    why = f"{result.stage}: {result.sentence.rstrip('.')}"
+    if result.score is None:
+        out.note(f"No score: {why}.")
+        return
     verdict = "solved" if result.solved else "not solved"
-    status = cast(Status, result.status)
-    out.verdict(status, f"{verdict}, score {points} ({result.stage}: {result.sentence.rstrip('.')}).")
-    if result.stage == "infra_error":
-        out.note(result.sentence)
-    out.table([(bug, state) for bug, state in result.bugs.items()], "  ")
+    out.verdict(cast(Status, result.status), f"{verdict}, score {result.score:g} ({why}).")
+    out.table(list(result.bugs.items()), "  ")
     for failure in result.failures[:FAILURES]:
         broken = failure["invariant"] or failure["ending"]
         out.say(f"  {failure['test']}: {broken}: {failure['sentence']}")
     if len(result.failures) > FAILURES:
         out.say(f"  and {len(result.failures) - FAILURES} more failed runs")
-    if result.isolation == "none":
-        out.say("The candidate's processes were not isolated: run nobody's code that you would not run yourself.")

@@ -97,14 +97,16 @@ def test_a_handler_that_loops_for_ever_is_stopped(cli: Cli, edited: Edited) -> N
 
 
 def test_nondeterminism_is_reported_instead_of_a_counterexample(cli: Cli, edited: Edited) -> None:
-    source = edited(
-        VOTE_ONCE,
-        "            vote_once_per_term=__import__('random').random() < 0.5,\n",
-    )
+    source = Path(edited(VOTE_ONCE, ""))
+    timer = "            self.set_timer(ELECTION, ELECTION_TIMEOUT)  # followers 2, §5.2\n        self.send(src, Vote"
+    text = source.read_text("utf-8")
+    assert timer in text
+    wait = "(__import__('random').randrange(10**5), 3 * 10**5)"
+    source.write_text(text.replace(timer, timer.replace("ELECTION_TIMEOUT", wait)), "utf-8")
     found = cli("hunt", "raft", "--source", source, "--json")
     assert found.code == 3
     assert "The protocol is not deterministic" in found.data["message"]
-    assert "handle_request_vote" in found.data["message"]
+    assert "Raft.handle_request_vote is not deterministic" in found.data["message"]
     assert not list(Path().glob("*.json"))
 
 

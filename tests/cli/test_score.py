@@ -1,0 +1,67 @@
+"""The command `score`: its fields and exit codes. What a score is worth is tested in tests/score."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protosim.score import handed_out
+from protosim.score.result import Result
+
+from .conftest import Cli
+
+TASK = "fix_raft_safety"
+FIELDS = {
+    "schema", "status", "stage", "task", "score", "pass_rate", "solved", "isolation", "progress", "failures",
+}  # fmt: skip
+
+
+def test_the_handed_out_source_is_not_solved(cli: Cli) -> None:
+    Path("candidate.py").write_text(handed_out(TASK), "utf-8")
+    scored = cli("score", TASK, "candidate.py", "--json")
+    assert scored.code == 1
+    assert set(scored.data) >= FIELDS
+    assert scored.data["schema"] == "protosim/score/1"
+    assert (scored.data["status"], scored.data["stage"]) == ("violation", "unmodified")
+    assert scored.data["score"] == 0
+    assert set(scored.data["progress"]) == {"bugs", "invariants"}
+    words = cli("score", TASK, "candidate.py").out
+    assert "violation: not solved, score 0 (unmodified" in words
+    assert "not isolated" in words
+
+
+def test_a_candidate_that_does_not_parse_has_a_score_of_0(cli: Cli) -> None:
+    Path("candidate.py").write_text("def broken(:\n", "utf-8")
+    scored = cli("score", TASK, "candidate.py", "--json")
+    assert scored.code == 1
+    assert scored.data["stage"] == "compile_error"
+
+
+def test_a_candidate_must_be_there(cli: Cli) -> None:
+    refused = cli("score", TASK, "gone.py")
+    assert refused.code == 3
+    assert "gone.py cannot be read" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "says"),
+    [
+        (Result(task=TASK, split="public", stage="scored", score=1.0, pass_rate=1.0, solved=True), 0, "ok: solved"),
+        (Result(task=TASK, split="public", stage="infra_error", sentence="no memory", score=None), 3, "No score"),
+    ],
+)
+def test_the_exit_code_is_the_status(
+    result: Result, code: int, says: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scored(*_: Any, **__: Any) -> Result:
+        return result
+
+    monkeypatch.setattr("protosim.commands.score.score", scored)
+    judged = cli("score", TASK, "any.py")
+    assert judged.code == code
+    assert says in judged.out + judged.err
+    assert cli("score", TASK, "any.py", "--json").data["score"] == result.score
+
+
+def test_tasks_are_listed(cli: Cli) -> None:
+    assert TASK in {row["name"] for row in cli("list", "tasks", "--json").data["tasks"]}
