@@ -47,8 +47,8 @@ lint: setup ## ruff, mypy --strict and pyright
 	$(RUN) -m mypy
 	$(RUN) -m pyright
 
-bench: setup ## measure speed beside its peers, as ratios
-	$(RUN) -m protosim bench
+bench: setup ## measure speed beside its peers, as ratios; writes docs/benchmarks.md
+	$(RUN) -m protosim bench --write
 
 soak: setup ## ten million events of the full portfolio over the reference
 	$(RUN) -m protosim soak

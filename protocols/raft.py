@@ -534,7 +534,8 @@ class Figure3(Observer):
         if not lacking:
             return None
         strongest = max(lacking, key=position)
-        voters = [n for n, log in zip(ids, logs, strict=True) if position(log) <= position(strongest)]
+        last = position(strongest)
+        voters = [n for n, log in zip(ids, logs, strict=True) if position(log) <= last]
         if len(voters) < self.facts.majority:
             return None
         node = next(n for n, log in zip(ids, logs, strict=True) if log is strongest)

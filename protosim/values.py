@@ -167,10 +167,13 @@ def _encode_bytes(x: bytes) -> bytes:
 def _encode_tuple(x: tuple[Any, ...]) -> bytes:
     if not x:
         return _NOTHING
-    return b"(" + _LENGTH(len(x)) + b"".join([ENCODERS[type(item)](item) for item in x])
+    return head(len(x)) + b"".join([ENCODERS[type(item)](item) for item in x])
 
 
-_NOTHING = b"(" + _LENGTH(0)
+head: Callable[[int], bytes] = functools.partial(struct.Struct("<cI").pack, b"(")
+"""How the bytes of a tuple of so many items begin."""
+
+_NOTHING = head(0)
 
 
 def _encode_member(x: Enum) -> bytes:

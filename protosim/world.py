@@ -22,7 +22,7 @@ from protosim.disk import DiskImage, Kept, choose_kept
 from protosim.keys import MASK, derive, label, mix
 from protosim.scenario import Scenario
 from protosim.schedule import Schedule
-from protosim.values import NoCanonicalForm, Value, encode
+from protosim.values import ENCODERS, NoCanonicalForm, Value, encode, head
 
 # Kinds of heap entries: (due, order, kind, ...)
 DELIVER = 0  # (..., dst, src, message, key)
@@ -37,6 +37,7 @@ ODD = 0x9E3779B97F4A7C15  # spreads the clock's small numbers over 64 bits
 STEP_US = 1_000  # what an event takes where the schedule has priorities instead of times
 
 _HEADER = struct.Struct("<QBB").pack
+_APPLIED = b"a" + head(3)
 
 
 class ProtocolFailure(Exception):
@@ -94,8 +95,7 @@ class World(Clock):
         n = len(self.ids)
         self.disks = [DiskImage(spec.disk) for _ in range(n)]
         self.alive = [False] * n
-        self.timers: list[dict[str, list[int]]] = [{} for _ in range(n)]
-        """Of each node, by name: [deadline or -1, when the pending entry is due or -1, what keys its draws]."""
+        self.timers: list[dict[str, list[int]]] = [{} for _ in range(n)]  # see `_set_timer`
         self.ranked: list[tuple[Any, ...]] = []  # deliveries and timeouts, where the schedule ranks them: a heap
         self._set_network(n)
         self._set_schedule(schedule)
@@ -486,6 +486,7 @@ class World(Clock):
         self.disks[at].sync()
 
     def _set_timer(self, at: int, effect: Effect) -> None:
+        """A timer is [its deadline or -1, when its entry in the heap is due or -1, what keys its draws]."""
         _, timer, shortest, longest = effect
         slot = self.timers[at].get(timer)
         if slot is None:
@@ -521,9 +522,9 @@ class World(Clock):
             slot[0] = -1
 
     def _apply(self, at: int, effect: Effect) -> None:
-        if self.hash is not None:
-            self.trail += b"a" + encode(effect[1:])
         _, index, command, result = effect
+        if self.hash is not None:  # `encode((index, command, result))`, written out: there are as many as events
+            self.trail += _APPLIED + encode(index) + ENCODERS[type(command)](command) + encode(result)
         self._tell("applied", self.ids[at], index, command, result)
 
     def _reply(self, at: int, effect: Effect) -> None:

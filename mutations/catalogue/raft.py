@@ -18,7 +18,7 @@ ELECTIONS = (
         title="A server votes for whoever asks, as often as it is asked.",
         kind=DriftKind.MISSING_CHECK,
         breaks=("election_safety",),
-        clause="A server grants its vote only if votedFor is null or the candidate. Fig. 2, RequestVote receiver 2; §5.2",
+        clause="Grant only if votedFor is null or the candidate. Fig. 2, RequestVote receiver 2; §5.2",
         edits=(Site("handle_request_vote", "drop-check", "vote_once_per_term"),),
     ),
     Mutation(
@@ -240,7 +240,7 @@ REPLICATION = (
         title="A follower takes entries without looking at what comes before them.",
         kind=DriftKind.MISSING_CHECK,
         breaks=LOGS,
-        clause="Refuse if the log has no entry at prevLogIndex with prevLogTerm. Fig. 2, AppendEntries receiver 2; §5.3",
+        clause="Refuse without an entry at prevLogIndex with prevLogTerm. Fig. 2, AppendEntries receiver 2; §5.3",
         edits=(Site("handle_append_entries", "drop-check", "prev_log_matches"),),
     ),
     Mutation(
@@ -381,7 +381,7 @@ REPLICATION = (
         title="A new leader drops what it does not know to be committed.",
         kind=DriftKind.INVERTED_DECISION,
         breaks=COMMITS,
-        clause="A leader never overwrites or deletes entries in its log. §5.3, Fig. 3; it has all committed entries, §5.4",
+        clause="A leader never deletes entries in its log. §5.3, Fig. 3; it has all committed ones, §5.4",
         edits=(
             Replace(
                 "count_votes",
@@ -451,7 +451,9 @@ COMMITMENT = (
         kind=DriftKind.WRONG_COMPARISON,
         breaks=LOGS,
         clause="commitIndex = min(leaderCommit, index of last new entry). Fig. 2, AppendEntries receiver 5",
-        edits=(Replace("handle_append_entries", "min(m.leader_commit, match)", "min(m.leader_commit, self.last_index)"),),
+        edits=(
+            Replace("handle_append_entries", "min(m.leader_commit, match)", "min(m.leader_commit, self.last_index)"),
+        ),
     ),
     Mutation(
         id="raft.commit_index_goes_back",
@@ -589,21 +591,20 @@ DURABILITY = (
     ),
     Mutation(
         id="raft.start_election/drop-sync/1",
-        title="A candidate's term and its vote for itself are not durable.",
+        title="A candidate asks for votes, and may lead, before its term and its vote for itself are durable.",
         kind=DriftKind.LOST_DURABILITY,
         breaks=LEADERS,
         clause="currentTerm and votedFor are updated on stable storage. Fig. 2, state",
         edits=(Site("start_election", "drop-sync", "1"),),
+        sources=("sofa-jraft, specula-org/specula-case-studies pending bug PB-1",),
+        aliases=("R25",),
     ),
     Mutation(
         id="raft.start_election/swap-sync-and-send/1",
         title="A candidate asks for votes before its term and its vote for itself are durable.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=LEADERS,
         clause="currentTerm and votedFor are updated on stable storage. Fig. 2, state",
         edits=(Site("start_election", "swap-sync-and-send", "1"),),
-        sources=("sofa-jraft, specula-org/specula-case-studies pending bug PB-1",),
-        aliases=("R25",),
     ),
     Mutation(
         id="raft.handle_request_vote/drop-sync/1",
@@ -708,7 +709,7 @@ OPTIMISATIONS = (
         ),
         message="""Pipeline AppendEntries
 
-The leader used to wait for an answer before it sent a follower what came next, which costs a round trip for every batch.
+The leader used to wait for an answer before it sent a follower what came next, a round trip for every batch.
 Now nextIndex moves on when entries are sent, so batches follow each other on the wire. If one is lost, the
 consistency check of the next refuses it and nextIndex goes back as before. On success the follower holds all that
 it was sent, so matchIndex is nextIndex - 1.
@@ -719,7 +720,7 @@ it was sent, so matchIndex is nextIndex - 1.
         title="A heartbeat skips the log check, and yet it commits and acknowledges.",
         kind=DriftKind.OPTIMISATION,
         breaks=LOGS,
-        clause="Refuse if the log has no entry at prevLogIndex with prevLogTerm. Fig. 2, AppendEntries receiver 2; §5.3",
+        clause="Refuse without an entry at prevLogIndex with prevLogTerm. Fig. 2, AppendEntries receiver 2; §5.3",
         edits=(
             Replace(
                 "handle_append_entries",
@@ -768,7 +769,7 @@ conflict with the log: answer them before the consistency check, and let the slo
         ),
         message="""Sync once for each AppendEntries
 
-An election cost a follower three syncs in a row: for the term, for the vote, and for the first entries of the new leader.
+An election cost a follower three syncs in a row: for the term, the vote, and the first entries of the new leader.
 The journal is written in order, so the sync of the entries covers all three. Now there is exactly one, before the
 follower acknowledges anything of the leader's.
 """,
@@ -855,7 +856,7 @@ every batch since the last time.
         title="A candidate whose election times out asks again in the same term, so a split vote stays split.",
         kind=DriftKind.OPTIMISATION,
         breaks=("progress_after_heal",),
-        clause="If the election timeout elapses, start a new election: increment currentTerm. Fig. 2, candidates 1 and 4; §5.2",
+        clause="If the election timeout elapses, start a new election, in a new term. Fig. 2, candidates 1, 4; §5.2",
         edits=(
             Replace(
                 "start_election",
@@ -881,7 +882,7 @@ the same question in the same way, so this is safe.
         id="raft.leader_syncs_while_it_sends",
         title="A leader writes an entry to its disk while it is on its way to the followers.",
         kind=DriftKind.OPTIMISATION,
-        clause="The leader may write in parallel, as long as it counts itself only once its write is durable. Thesis §10.2.1",
+        clause="The leader may write in parallel, if it counts itself only once that is durable. Thesis §10.2.1",
         edits=(
             Replace("append_entry", "self.disk.log.append(entry)\nself.sync()", "self.disk.log.append(entry)"),
             Replace("count_votes", "self.send_heartbeats()", "self.send_heartbeats()\nself.sync()"),

@@ -2,14 +2,14 @@
 
     score("fix_raft_safety", Path("candidate.py")).to_json()
 
-A verdict never comes out of a process that ran candidate code: the parent holds the world and judges (`judge`), workers hold the
-candidate's nodes (`worker`, `pool`) and speak frames of plain JSON (`step`).
+A verdict never comes out of a process that ran candidate code: the parent holds the world and judges
+(`judge`), workers hold the candidate's nodes (`worker`, `pool`) and speak frames of plain JSON (`step`).
 """
 
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,17 @@ from protosim.errors import UserError
 from protosim.program import reference
 from protosim.score import gates, result
 from protosim.score.gates import Refusal
-from protosim.score.judge import Judge, Outcome, printable
+from protosim.score.judge import Judge, Outcome, Progress, printable
 from protosim.score.pool import Pool, bundle
 from protosim.score.result import Result
 from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, scenarios, secret
 
-Progress = Callable[[int, int], None]
-"""(runs that have ended, all runs)"""
-
 
 def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Result:
-    """The candidate's result. Raises UserError for an unknown task, a file that cannot be read, a suite that is missing."""
+    """The candidate's result.
+
+    Raises UserError for an unknown task, a file that cannot be read, a suite that is missing.
+    """
     started = time.monotonic()
     what, using = load_task(task), secret()
     suite = load_suite(task, using)

@@ -1,10 +1,11 @@
 """Make a task's suite: `python -m protosim.score.calibrate TASK`.
 
-Runs are found by search over counters, from 0 on, in this process's reference and its mutants; no candidate is involved. A run of kind
-"kill" is taken if over all subsets of the task's bugs it fails if and only if its own bug is in the subset: for a seed, let `by` be the
-event by which every subset with the bug has failed, and `until` the first event at which one without it fails; where `by` comes
-well before `until`, a run that ends half way between them is such a run. Other runs are taken if the reference passes them
-with room to spare.
+Runs are found by a search over counters, from 0 on, with the reference and its mutants; no candidate is involved.
+A run of kind "kill" is taken if over all subsets of the task's bugs it fails if and only if its own bug is in the
+subset: for a seed, let `by` be the event by which every subset with the bug has failed, and `until` the first event
+at which one without it fails; where `by` comes well before `until`, a run that ends between them is such a run. Other
+runs are taken if the reference passes them with room to spare. It takes minutes: seeds that need one bug and excuse
+all others are rare.
 """
 
 import argparse
@@ -161,7 +162,13 @@ def calibrate(task: Task, using: Secret, jobs: int) -> Suite:
             runs += search(task, recipe, using, workers)
             print(f"{recipe.name}: tried up to {runs[-1].counter}", file=sys.stderr)
     runs.sort(key=lambda run: run.test)
-    return Suite(task=task.name, split=using.split, key=using.key, runs=tuple(runs))
+    return Suite(
+        task=task.name,
+        split=using.split,
+        key=using.key,
+        recipes=task.fingerprint(),
+        runs=tuple(runs),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -46,8 +46,9 @@ def check(source: str, handed_out: str, reference: str) -> Refusal | None:
 
 
 def behaviour(source: str) -> Any:
-    """What the code does, for comparison: instructions with their constants, without names of locals, comments and layout.
+    """What the code does, for comparison: its instructions with their constants.
 
+    Comments, layout, docstrings, the names of locals and the annotations of functions do not count.
     Raises what `compile` raises.
     """
     tree = ast.parse(source)

@@ -1,14 +1,17 @@
 """The judge: plays a suite's runs with the candidate's nodes in workers, and says how each ended.
 
-Scheduler, network, crashes, clocks, disks, invariants and client histories are here; a worker sees one event of one
-node at a time. All runs go on at once, in two halves that take turns: while workers handle the events of one half, the
-effects of the other are carried out. Who is asked what, and in which order, depends on the suite and the answers alone.
+Scheduler, network, crashes, clocks, disks, invariants and client histories are here; a worker sees
+one event of one node at a time. All runs go on at once, in two halves that take turns: while
+workers handle the events of one half, the effects of the other are carried out. Who is asked what,
+and in which order, depends on the suite and the answers alone.
 
-The n-th boot of a run takes place in worker n. So no two nodes of a run, and no two lives of a node, share a worker.
+The n-th boot of a run takes place in worker n. So no two nodes of a run, and no two lives of a
+node, ever share a worker.
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
@@ -26,6 +29,9 @@ LARGEST_EVENT = 64 << 10  # bytes that a worker may answer to one event, on aver
 LARGEST_SCORE = 128 << 20  # bytes that all workers may send in all
 STRIKES = 5  # loops and silences after which a candidate is given up
 LIMIT = 300.0  # seconds for all runs
+
+Progress = Callable[[int, int], None]
+"""(runs that have ended, all runs)"""
 
 Ending = Literal["passed", "violation", "goal", "failure", "timeout"]
 
@@ -48,7 +54,7 @@ class Game:
 
     run: SubRun
     world: World
-    switches: dict[str, Any]
+    switches: tuple[tuple[str, Any], ...]
     slot: int
     seats: dict[int, Worker] = attrs.field(factory=dict)  # by node, where it lives now
     boots: int = 0
@@ -61,53 +67,54 @@ class Game:
             details = details[:2]  # not the message's key
         elif kind == START:
             disk = [(name, tuple(x) if type(x) is list else x) for name, x in details[0].items()]
-            details = [world.ids[world.at], world.ids, tuple(self.switches.items()), tuple(disk)]
+            details = [world.ids[world.at], world.ids, self.switches, tuple(disk)]
         return step.event_to_wire(self.slot, world.clock_of(world.at), kind, *details)
 
     def end(self) -> None:
-        """The run is over: judge its history and its goals."""
-        run = finish(self.world)
+        """The world is over: judge its history, its progress and its goals."""
+        world, run = self.world, finish(self.world)
         if run.violation is not None:
             self.close("violation", run.violation.sentence, run.violation.invariant.name)
+        elif world.scenario.heal is not None and world.now < world.horizon:
+            self.close("failure", f"after {world.events} events it was too early to judge progress")
         elif run.linearizable == "inconclusive":
             self.close("goal", "the client history is too tangled to be judged", "linearizability")
-        elif (lacking := self.lacks()) is not None:
-            self.close("goal", lacking[1], lacking[0])
         else:
-            self.close("passed", "")
+            goal, sentence = self.missed()
+            self.close("goal" if goal else "passed", sentence, goal)
 
-    def lacks(self) -> tuple[str, str] | None:
-        """Which goal was not reached, and how."""
-        world, run, answered = self.world, self.run, self.answered()
-        if world.scenario.heal is not None and world.now < world.horizon:
-            return "progress", f"after {world.events} events it was not yet time to judge progress"
+    def missed(self) -> tuple[str, str]:
+        """The first goal that was not reached, and how; or nothing."""
+        run, answered = self.run, self.answered()
         for goal in run.goals:
-            if goal not in world.reached:
-                return goal, f"after {world.events} events this goal was never reached"
+            if goal not in self.world.reached:
+                return goal, f"after {self.world.events} events this goal was never reached"
         if len(answered) < run.answers:
-            return "answers", f"clients got {len(answered)} answers where {run.answers} are the least"
+            return "answers", f"clients got {len(answered)} answers; {run.answers} are the least"
         if len(set(answered)) < run.servers:
-            return "servers", f"{len(set(answered))} nodes answered clients where {run.servers} are the least"
-        return None
+            found = len(set(answered))
+            return "servers", f"{found} nodes ever answered a client; {run.servers} are the least"
+        return "", ""
 
     def answered(self) -> list[str]:
         """By whom, for each answer that a client got."""
-        return [request.node for request in self.world.requests.values() if request.returned is not None]
-
-    def fail(self, sentence: str) -> None:
-        self.close("failure", sentence)
+        return [r.node for r in self.world.requests.values() if r.returned is not None]
 
     def close(self, ending: Ending, sentence: str, invariant: str = "") -> None:
-        world = self.world
         self.outcome = Outcome(
             ending=ending,
             invariant=invariant,
             sentence=printable(sentence),
-            events=world.events,
+            events=self.world.events,
             answers=len(self.answered()),
-            digest=world.digest(),
+            digest=self.world.digest(),
         )
         self.seats.clear()
+
+    def lost(self, seat: Worker) -> None:
+        """The process in which a node of this run lived has ended."""
+        ending: Ending = "timeout" if seat.silent else "failure"
+        self.close(ending, f"the worker process has ended: {seat.dead}")
 
 
 def printable(text: str, longest: int = 400) -> str:
@@ -116,10 +123,23 @@ def printable(text: str, longest: int = 400) -> str:
     return text if len(text) <= longest else text[:longest] + "…"
 
 
+@contextlib.contextmanager
+def blame(game: Game) -> Generator[None, None, None]:
+    """What goes wrong in here is the candidate's doing: with the reference every run is sound."""
+    try:
+        yield
+    except MemoryError:
+        raise  # but this is the machine's
+    except ProtocolFailure as failed:
+        game.close("failure", str(failed))
+    except Exception as error:
+        game.close("failure", f"its effects led to {type(error).__name__}: {error}")
+
+
 class Judge:
     """One candidate's scoring."""
 
-    def __init__(self, pool: Pool, program: Program, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, pool: Pool, program: Program, progress: Progress | None = None) -> None:
         self.pool, self.program, self.progress = pool, program, progress
         self.reader = step.Reader(program.classes, program.spec.disk)
         self.received = 0
@@ -127,7 +147,9 @@ class Judge:
         self.given_up = ""  # why the runs that were left have failed
         self.deadline = time.monotonic() + LIMIT
 
-    def play(self, runs: Sequence[SubRun], scenarios: Mapping[str, Scenario]) -> dict[str, Outcome]:
+    def play(
+        self, runs: Sequence[SubRun], scenarios: Mapping[str, Scenario]
+    ) -> dict[str, Outcome]:
         """Every run to its end; by name."""
         games = [self._begin(run, scenarios[run.name], slot) for slot, run in enumerate(runs)]
         halves = [games[0::2], games[1::2]]
@@ -143,16 +165,16 @@ class Judge:
 
     def _begin(self, run: SubRun, scenario: Scenario, slot: int) -> Game:
         switches = attrs.asdict(make_switches(self.program, scenario.switches), recurse=False)
-        return Game(run, make_world(self.program, scenario), switches, slot)
+        return Game(run, make_world(self.program, scenario), tuple(switches.items()), slot)
 
     def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
-        """Advance these games to their next event, and post the events; who was asked about which games."""
+        """Advance these games to their next events, and post these; who was asked about which."""
         asked: dict[Worker, list[Game]] = {}
         for game in games:
-            if game.outcome is None and self._guard(game, lambda game=game: self._advance(game)):
+            if game.outcome is None and self._advance(game):
                 seat = game.seats[game.world.at]
                 if seat.dead:
-                    game.close("timeout" if seat.silent else "failure", _end_of(seat))
+                    game.lost(seat)
                 else:
                     asked.setdefault(seat, []).append(game)
         for seat, those in asked.items():
@@ -160,16 +182,19 @@ class Judge:
         return asked
 
     def _advance(self, game: Game) -> bool:
-        """To the next event that a node must handle; a node that boots gets a seat in a worker that the run has not used."""
+        """To the next event for a node; one that boots gets a worker that the run has not used."""
         world = game.world
-        if not world.advance():
-            return False
-        if world.pending[0] == START:
-            if game.boots == MOST_BOOTS:
-                raise ProtocolFailure(f"its nodes booted more than {MOST_BOOTS} times")
-            game.seats[world.at] = self.pool.worker(game.boots)
-            game.boots += 1
-        return True
+        with blame(game):
+            if not world.advance():
+                game.end()
+                return False
+            if world.pending[0] == START:
+                if game.boots == MOST_BOOTS:
+                    raise ProtocolFailure(f"its nodes booted more than {MOST_BOOTS} times")
+                game.seats[world.at] = self.pool.worker(game.boots)
+                game.boots += 1
+            return True
+        return False
 
     def _hear(self, asked: dict[Worker, list[Game]]) -> None:
         """Take the answers, and carry out what they say."""
@@ -178,7 +203,7 @@ class Judge:
             answers = self._answers(seat, heard.get(seat), len(games))
             for i, game in enumerate(games):
                 if answers is None:
-                    game.close("timeout" if seat.silent else "failure", _end_of(seat))
+                    game.lost(seat)
                 else:
                     self._settle(game, answers[i])
 
@@ -190,43 +215,29 @@ class Judge:
         self.received += len(body)
         try:
             if len(body) > LARGEST_EVENT * expected:
-                raise ValueError(f"it answered with {len(body)} bytes")
+                raise ValueError(f"it has {len(body)} bytes for {expected} events")
             answers = step.decode(body)
             if type(answers) is not list or len(answers) != expected:
-                raise ValueError(f"it did not give {expected} answers")
-            return answers
+                raise ValueError(f"it does not answer {expected} events")
         except ValueError as error:
-            seat.kill(f"its answer was no frame: {error}")
+            seat.kill(f"its answer is no frame: {error}")
             return None
+        return answers
 
     def _settle(self, game: Game, answer: Any) -> None:
         world = game.world
-        node, event = world.ids[world.at], spell_event(world.pending)
+        where = f"while {world.ids[world.at]} handled {spell_event(world.pending)}"
         if type(answer) is str:
             looping = answer.startswith("Looping: ")
             self.strikes += looping
-            game.close("timeout" if looping else "failure", f"{answer}, while {node} handled {event}")
+            game.close("timeout" if looping else "failure", f"{answer}, {where}")
             return
-        try:
-            effects, refused = self.reader.read(answer, world.ids)
-        except ValueError as error:
-            game.fail(f"{node} handled {event} with what is no effect: {error}")
-            return
-        self._guard(game, lambda: (world.resume(effects, refused), True)[1])
-
-    def _guard(self, game: Game, move: Callable[[], bool]) -> bool:
-        """Let the world move. Whatever goes wrong there is the candidate's doing: the reference's runs are certified."""
-        try:
-            if move():
-                return True
-            game.end()
-        except ProtocolFailure as failed:
-            game.fail(str(failed))
-        except MemoryError:
-            raise  # the machine's
-        except Exception as error:
-            game.fail(f"{type(error).__name__} where its effects were carried out: {error}")
-        return False
+        with blame(game):
+            try:
+                effects, refused = self.reader.read(answer, world.ids)
+            except ValueError as error:
+                raise ProtocolFailure(f"{error}, {where}") from error
+            world.resume(effects, refused)
 
     def _give_up_at_last(self, games: Sequence[Game]) -> None:
         """Past these bounds all that is left has failed."""
@@ -241,7 +252,3 @@ class Judge:
         for game in games:
             if game.outcome is None:
                 game.close("timeout", self.given_up)
-
-
-def _end_of(worker: Worker) -> str:
-    return f"the worker process has ended: {worker.dead}"

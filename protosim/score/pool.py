@@ -1,8 +1,11 @@
-"""Worker processes, seen from the parent. What they send is bytes; what they do wrong is a sentence, never an exception.
+"""Worker processes, seen from the parent.
 
-A worker has a folder to import from that holds the vocabulary and the host loop (`bundle`), an empty environment, an empty
-working folder, two pipes, and limits. That keeps mistakes in, not malice: a candidate can still read this machine's
-files, reach its network and leave processes behind. So results say ISOLATION until a sandbox is used.
+What they send is bytes; what they do wrong is a sentence, never an exception.
+
+A worker has a folder to import from that holds the vocabulary and the host loop (`bundle`), an
+empty environment, an empty working folder, two pipes, and limits. That keeps mistakes in, not
+malice: a candidate can still read this machine's files, reach its network, signal other processes
+of its user and leave some behind. So results say ISOLATION until a sandbox is used.
 """
 
 import compileall
@@ -33,7 +36,7 @@ FIXED = {"PYTHONHASHSEED": "0"}  # a worker's whole environment
 
 @contextlib.contextmanager
 def bundle() -> Generator[Path]:
-    """A read-only folder with all that a worker may import beside the standard library, and its script `worker.py`."""
+    """A read-only folder: all that a worker imports beside the standard library, and its script."""
     if os.name != "posix":
         raise UserError("Scoring runs candidates in POSIX processes with limits; use Linux or macOS for it.")
     ours = Path(__file__).resolve().parent.parent
@@ -62,7 +65,7 @@ def _change_modes(root: Path, mode: int) -> None:
 
 
 class Worker:
-    """One process. `dead` says what it did wrong; a dead worker answers nothing and is never used again."""
+    """One process. `dead` says what it did wrong; a dead worker is never used again."""
 
     def __init__(self, root: Path, source: str) -> None:
         self.process = subprocess.Popen(
@@ -74,7 +77,8 @@ class Worker:
             env=FIXED,
             start_new_session=True,
         )
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.to, self.back = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self.to, False)
         os.set_blocking(self.back, False)
@@ -122,7 +126,7 @@ class Worker:
                 return None
             self.loaded = True
             if loaded != NOTHING_WRONG:
-                self.kill(loaded.decode("ascii", "replace"))
+                self.kill(_sentence(loaded))
         return self._frame()
 
     def _frame(self) -> bytes | None:
@@ -156,6 +160,14 @@ class Worker:
                     pipe.close()
 
 
+def _sentence(loaded: bytes) -> str:
+    """Why a candidate could not be loaded, in the worker's words."""
+    try:
+        return str(step.decode(loaded[:10_000]))
+    except ValueError:
+        return "its first answers are no frames"
+
+
 class Pool:
     """The workers of one candidate, by number; they are started when they are first asked for."""
 
@@ -176,7 +188,8 @@ class Pool:
         """Try the candidate in worker 0: why it cannot be loaded, or nothing."""
         worker = self.worker(0)
         worker.post([])
-        self.collect([worker])
+        if self.collect([worker]).get(worker) != b"[]":
+            worker.kill("its first answers are no frames")
         return worker.dead
 
     def collect(self, workers: Iterable[Worker]) -> dict[Worker, bytes]:

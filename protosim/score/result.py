@@ -8,6 +8,7 @@ import attrs
 
 from protosim import paths
 from protosim.api import Invariant
+from protosim.history import LINEARIZABILITY
 from protosim.score.gates import Refusal
 from protosim.score.judge import Outcome
 from protosim.score.pool import ISOLATION
@@ -91,7 +92,7 @@ def scored(
         pass_rate=pass_rate,
         solved=stage == "scored" and pass_rate == 1,
         bugs={bug: _state(task, bug, runs, outcomes) for bug in task.bugs},
-        invariants=_kept(invariants, outcomes),
+        invariants=_kept(task, invariants, runs, outcomes),
         tests=tests,
         failures=[_failure(task, runs[name], o) for name, o in outcomes.items() if o.ending != "passed"],
         runs={name: attrs.asdict(outcome) for name, outcome in outcomes.items()},
@@ -105,7 +106,7 @@ def _passed(suite: Suite, test: int, outcomes: Mapping[str, Outcome]) -> bool:
 
 
 def _state(task: Task, bug: str, runs: Mapping[str, SubRun], outcomes: Mapping[str, Outcome]) -> str:
-    """fixed, unfixed, or regressed: its runs fail in a way that this bug does not explain, or nothing is alive at all."""
+    """fixed, unfixed, or regressed: its runs fail otherwise than by this bug, or no client ever got an answer."""
     recipes = task.recipes()
     ended = [(runs[name], outcome) for name, outcome in outcomes.items()]
     own = [(run, o) for run, o in ended if recipes[run.recipe].kills == bug and o.ending != "passed"]
@@ -115,14 +116,23 @@ def _state(task: Task, bug: str, runs: Mapping[str, SubRun], outcomes: Mapping[s
     return "fixed" if alive and not own else "regressed"
 
 
-def _kept(invariants: Sequence[Invariant], outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, int]]:
-    """For each invariant in how many runs it was judged, and in how many it was neither broken nor out of reach."""
-    judged = [i.name for i in invariants if i.mode in ("always", "eventually")]
-    names = list(dict.fromkeys([*judged, *(o.invariant for o in outcomes.values() if o.invariant)]))
-    ran = [o for o in outcomes.values() if o.ending not in ("failure", "timeout")]
-    return {
-        name: {"passed": sum(o.invariant != name for o in ran), "expected": len(outcomes)} for name in names
-    }
+def _kept(
+    task: Task, invariants: Sequence[Invariant], runs: Mapping[str, SubRun], outcomes: Mapping[str, Outcome]
+) -> dict[str, dict[str, int]]:
+    """For each invariant: how many runs judge it, and in how many of these it was kept."""
+    recipes = task.recipes()
+    kept: dict[str, dict[str, int]] = {}
+    for invariant in (*invariants, LINEARIZABILITY):
+        judging, good = list(runs), {"passed", "goal", "violation"}
+        if invariant.mode == "eventually":
+            judging = [name for name, run in runs.items() if recipes[run.recipe].heal is not None]
+            good = {"passed", "goal"}
+        elif invariant.mode != "always":
+            continue
+        ended = [outcomes[name] for name in judging if name in outcomes]
+        passed = sum(o.ending in good and o.invariant != invariant.name for o in ended)
+        kept[invariant.name] = {"passed": passed, "expected": len(judging)}
+    return kept
 
 
 def _failure(task: Task, run: SubRun, outcome: Outcome) -> dict[str, Any]:

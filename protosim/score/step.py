@@ -1,13 +1,13 @@
 """The step protocol: how the trusted parent and a worker with candidate code speak.
 
-A frame is a length (4 bytes, little endian) and so many bytes of JSON. The first frame to a worker is the candidate's
-source; its answer is "" or a sentence that says why it cannot be run. From then on
+A frame is a length (4 bytes, little endian) and so many bytes of JSON. The first frame to a worker is the
+candidate's source; its answer is "" or a sentence that says why that cannot be run. From then on
 
     parent    [[slot, clock, kind, ...], ...]          events, each of another scenario
     worker    [[effects, refusals] or sentence, ...]   in the same order
 
-with values in the form of `protosim.values.to_wire`. A worker holds one node of each scenario (its slot), so what it
-has in memory is no channel between nodes. A sentence says what the candidate did that no protocol may do.
+with values in the form of `protosim.values.to_wire`. A worker holds one node of each scenario (its slot), so
+what it has in memory is no channel between nodes. A sentence says what the candidate did that no protocol may.
 
 This file is part of a worker's bundle: it imports the vocabulary and nothing else of ours.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from protosim import api
 from protosim.api import Disk, Effect
-from protosim.values import Value, conforms, from_wire, to_wire
+from protosim.values import Value, conforms, from_wire, shown, to_wire
 
 DELIVER, TIMEOUT, REQUEST, START = 0, 1, 2, 4  # kinds of events, as in protosim.world
 
@@ -98,11 +98,11 @@ class Reader:
         except RecursionError:
             raise ValueError("a value is nested too deeply") from None
         if not fits:
-            raise ValueError(f"{effect!r} is no effect")
+            raise ValueError(f"{shown(effect)} is no effect")
         return effect
 
     def _fits(self, effect: Effect, ids: tuple[str, ...]) -> bool:
-        """Whether every detail is what the world expects. `from_wire` has made them plain: no type here is a candidate's."""
+        """Whether every detail is what the world expects; `from_wire` has made them plain."""
         match effect:
             case (api.SEND, to, m):
                 return to in ids and isinstance(m, Value)

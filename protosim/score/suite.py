@@ -1,18 +1,20 @@
 """A task's hidden suite: which runs judge a candidate.
 
-`task.toml` is written by a person: the bugs, the recipes (scenarios without a seed), the score's parameters. `suite.json` is made
-from it by `protosim.score.calibrate`: for each run the recipe, a counter and a length, found by search. A run's seed is
+`task.toml` is written by a person: the bugs, the recipes (scenarios without a seed), the score's parameters.
+`suite.json` is made from it by `protosim.score.calibrate`: for each run the recipe, a counter and a length, found by
+search. A run's seed is
 
     HMAC(secret, task, split, recipe, counter)
 
-so the file tells nobody who lacks the secret what will happen. The public split has a published secret; a private one lies in the
-file that PROTOSIM_SECRET names, its suite beside it as `<task>.suite.json`.
+so the file tells nobody who lacks the secret what will happen. The public split has a published secret; a private one
+lies in the file that PROTOSIM_SECRET names, with its suite beside it as `<task>.suite.json`.
 """
 
 import hmac
 import json
 import os
 import tomllib
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +87,12 @@ class Task:
     def recipes(self) -> dict[str, Recipe]:
         return {recipe.name: recipe for recipe in self.recipe}
 
+    def fingerprint(self) -> str:
+        """Of what a suite depends on."""
+        parts = (self.name, self.protocol, self.bugs, self.tests, self.recipe)
+        raw = json.dumps(_convert.unstructure(parts), sort_keys=True).encode()
+        return blake2b(raw, digest_size=8).hexdigest()
+
 
 @attrs.frozen(kw_only=True)
 class SubRun:
@@ -109,6 +117,7 @@ class Suite:
     task: str
     split: str
     key: str  # tells secrets apart
+    recipes: str  # fingerprint of the task that it was made from
     runs: tuple[SubRun, ...]
 
 
@@ -159,7 +168,8 @@ def load_task(name: str) -> Task:
     if name not in tasks():
         raise nearest(name, tasks(), "task")
     path = paths.data("tasks") / name / "task.toml"
-    return _structure(path, tomllib.loads(path.read_text("utf-8")), Task)
+    task: Task = _structure(path, tomllib.loads(path.read_text("utf-8")), Task)
+    return task
 
 
 def suite_path(task: str, using: Secret) -> Path:
@@ -179,9 +189,11 @@ def load_suite(task: str, using: Secret) -> Suite:
         raise UserError(f"The suite {path} is damaged: {error}. {advice}") from None
     if not isinstance(raw, dict) or raw.pop("schema", None) != SCHEMA:
         raise UserError(f"The suite {path} is not of the schema {SCHEMA}. {advice}")
-    suite = _structure(path, raw, Suite)
+    suite: Suite = _structure(path, raw, Suite)
     if (suite.task, suite.split, suite.key) != (task, using.split, using.key):
         raise UserError(f"The suite {path} was made for another task or secret. {advice}")
+    if suite.recipes != load_task(task).fingerprint():
+        raise UserError(f"The suite {path} was made before task.toml was changed. {advice}")
     return suite
 
 

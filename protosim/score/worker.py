@@ -1,10 +1,11 @@
 """What runs inside a worker: the candidate's nodes, and the loop that hands them their events.
 
-It is started as a script of its own, in a process that has only the bundle to import from. Before any candidate code is
-loaded the pipes have moved away from the standard descriptors, so nothing that is printed can be taken for a frame, and
-the limits are set. After that nothing here can be trusted, nor is it: see `protosim.score.step`.
+It is started as a script, in a process that has only the bundle to import from. Before any candidate code is
+loaded the limits are set, and the pipes have moved away from the standard descriptors, so nothing that is printed
+can be taken for a frame. After that nothing here can be trusted, nor is it: see `protosim.score.step`.
 """
 
+import contextlib
 import os
 import resource
 import signal
@@ -13,8 +14,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-MEMORY = 1 << 30  # bytes of address space
-CPU_SECONDS = 60  # of one worker
+LIMITS = (
+    (resource.RLIMIT_AS, 1 << 30),  # bytes of address space
+    (resource.RLIMIT_CPU, 60),  # seconds
+    (resource.RLIMIT_FSIZE, 0),  # bytes of a file
+    (resource.RLIMIT_CORE, 0),
+    (resource.RLIMIT_NOFILE, 64),
+)
+FILE = "candidate.py"
 PATIENCE = 2  # seconds of CPU time for one event
 
 
@@ -23,14 +30,9 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
-    for limit, value in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        resource.setrlimit(limit, (value, value))
+    for limit, value in LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # not every system has every limit
+            resource.setrlimit(limit, (value, value))
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     serve(os.fdopen(frames_in, "rb"), os.fdopen(frames_out, "wb"))
 
@@ -85,7 +87,7 @@ class Host:
 
         module = types.ModuleType("candidate")
         sys.modules["candidate"] = module
-        exec(compile(source, "candidate.py", "exec", dont_inherit=True), module.__dict__)
+        exec(compile(source, FILE, "exec", dont_inherit=True), module.__dict__)
         spec = getattr(module, "PROTOCOL", None)
         if not isinstance(spec, ProtocolSpec):
             return "it lacks the entry point of a protocol: PROTOCOL = ProtocolSpec(...)"
@@ -128,12 +130,14 @@ class Host:
 
 
 def spell(error: BaseException) -> str:
-    """What was raised and where, whatever the exception's own methods do."""
+    """What was raised, and where in the candidate, whatever the exception's own methods do."""
     try:
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
+        trace, where = error.__traceback__, ""
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if code.co_filename == FILE:
+                where = f", in {code.co_name}, line {trace.tb_lineno}"
             trace = trace.tb_next
-        where = f" in {trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}" if trace else ""
         return f"{type(error).__name__}: {str(error)[:300]}{where}"
     except BaseException:
         return "it raised what cannot be described"

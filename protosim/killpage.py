@@ -1,0 +1,89 @@
+"""The page about a protocol's mutants: the catalogue beside what was measured."""
+
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from mutations import DriftKind, Mutation, catalogue
+from mutations.entry import Beyond
+from protosim.kills import KILLED, ROOT, Row
+
+
+def page_of(protocol: str) -> Path:
+    return ROOT / "docs" / f"{protocol}-mutants.md"
+
+
+def page(protocol: str, table: Mapping[str, Row]) -> str:
+    """Markdown."""
+    known = catalogue.load(protocol)
+    beyond: tuple[Beyond, ...] = importlib.import_module(f"mutations.catalogue.{protocol}").BEYOND
+    killed = [id for id in known if id in table and table[id].outcome == KILLED]
+    surviving = [id for id in known if id in table and id not in killed]
+    return "\n".join(
+        [
+            f"# The mutants of {protocol}",
+            "",
+            f"Written by `python -m protosim.kills {protocol} --update` from `mutations/catalogue/{protocol}.py` and",
+            f"`mutations/expected/{protocol}.toml`. Figures are medians over hunts of the default portfolio under",
+            "different seeds, on one core of a shared machine; a hunt that found nothing counts as its whole bound.",
+            "*Shortest* is a shortened run: events / nodes. A name like R1 is a bug that was seen in the systems of the",
+            "last column.",
+            "",
+            "## Killed",
+            "",
+            *_table(
+                ("mutant", "what it does", "breaks first", "found by", "kills", "runs", "events", "CPU s", "shortest",
+                 "seen in"),
+                (_killed(known[id], table[id]) for id in killed),
+            ),
+            "",
+            "## Surviving",
+            "",
+            *_table(
+                ("mutant", "what it does", "hunted", "why it survives", "seen in"),
+                (_surviving(known[id], table[id]) for id in surviving),
+            ),
+            "",
+            "## Optimisations that drift",
+            "",
+            *(line for entry in known.values() if entry.kind is DriftKind.OPTIMISATION for line in _commit(entry)),
+            "## What this protocol cannot have",
+            "",
+            *_table(("row", "what it does", "needs"), ((b.row, b.title, b.needs) for b in beyond)),
+            "",
+        ]
+    )
+
+
+def _killed(entry: Mutation, row: Row) -> Sequence[str]:
+    return (
+        _name(entry),
+        entry.title,
+        ", ".join(row.invariants),
+        row.found_by,
+        f"{row.kills}/{row.hunts}",
+        f"{row.runs:,.0f}",
+        f"{row.events:,.0f}",
+        f"{row.cpu:.2f}",
+        f"{row.shrunk[0]} / {row.shrunk[1]}" if row.shrunk else "",
+        ", ".join(entry.sources),
+    )
+
+
+def _surviving(entry: Mutation, row: Row) -> Sequence[str]:
+    hunted = f"{row.hunts} hunts of {row.events:,.0f} events"
+    return _name(entry), entry.title, hunted, row.because, ", ".join(entry.sources)
+
+
+def _name(entry: Mutation) -> str:
+    return " ".join((f"`{entry.id.partition('.')[2]}`", *entry.aliases))
+
+
+def _commit(entry: Mutation) -> list[str]:
+    quoted = [f"> {line}".rstrip() for line in entry.message.strip().splitlines()]
+    return [f"### `{entry.id}`", "", entry.title, f"It was sold like this ({len(entry.edits)} edits):", "", *quoted, ""]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
