@@ -19,8 +19,8 @@ from typing import Any
 
 from protosim.api import Effect
 from protosim.disk import Kept
-from protosim.run import LocalHost
 from protosim.narrate import HOST_FIELDS
+from protosim.run import LocalHost
 from protosim.world import World
 
 COLLECTIONS: tuple[Any, ...] = (dict, set, list)

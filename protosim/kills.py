@@ -4,10 +4,10 @@
 that it survives, and why. A change in either direction is a finding: a mutant that is no longer killed means that the
 checks have become blind, one that no longer survives that the reason was wrong. Counts are for information.
 
-    python -m protosim.kills raft --seeds 11 --update
+    protosim kills raft --seeds 11 --update
 """
 
-import argparse
+import contextlib
 import sys
 import time
 import tomllib
@@ -21,10 +21,10 @@ import attrs
 
 import mutations
 from mutations import Mutation, catalogue
-from protosim import files
 from protosim.errors import UserError
 from protosim.hunt import Trial, trials
 from protosim.plan import Wish
+from protosim.pool import in_order
 from protosim.program import load, reference
 from protosim.run import Run
 from protosim.shrink import broken_name, shrink
@@ -81,14 +81,17 @@ def measure(
     *,
     events: int = EVENTS,
     shorten: bool = True,
+    jobs: int = 1,
     progress: Callable[[Row], Any] | None = None,
 ) -> list[Row]:
-    """Hunt each mutant under each seed, one after the other in this process. UserError: an unknown id."""
+    """Hunt each mutant under each seed; in `jobs` processes, a mutant in one. UserError: an unknown id."""
     rows: list[Row] = []
-    for id in ids:
-        rows.append(_measure(protocol, id, seeds, events, shorten))
-        if progress is not None:
-            progress(rows[-1])
+    calls = ((protocol, id, tuple(seeds), events, shorten) for id in ids)
+    with contextlib.closing(in_order(_measure, calls, jobs)) as measured:
+        for row in measured:
+            rows.append(row)
+            if progress is not None:
+                progress(row)
     return rows
 
 
@@ -155,20 +158,18 @@ def expected(protocol: str) -> dict[str, Row]:
 
 def _row(id: str, table: Mapping[str, Any]) -> Row:
     shrunk = table.get("shrunk")
-    return Row(
-        id=id,
-        **{
-            **table,
-            "invariants": tuple(table.get("invariants", ())),
-            "shrunk": (shrunk["events"], shrunk["nodes"]) if shrunk else None,
-        },
-    )
+    fields: dict[str, Any] = {
+        **table,
+        "invariants": tuple(table.get("invariants", ())),
+        "shrunk": (shrunk["events"], shrunk["nodes"]) if shrunk else None,
+    }
+    return Row(id=id, **fields)
 
 
 def text(rows: Iterable[Row]) -> str:
     """The table as TOML."""
     return (
-        "# What becomes of each mutant. Measured by `python -m protosim.kills PROTOCOL --update`; `because` is\n"
+        "# What becomes of each mutant. Measured by `protosim kills PROTOCOL --update`; `because` is\n"
         "# written by hand and kept. Medians are over all hunts; one that found nothing counts as its whole bound.\n"
         + "".join(f"\n[{_quoted(row.id)}]\n" + "".join(_lines(row)) for row in rows)
     )
@@ -231,7 +232,7 @@ def _verb(row: Row) -> str:
     return KILLED if row.outcome == KILLED else "not killed"
 
 
-# -- The command -------------------------------------------------------------------------------------
+# -- Together ----------------------------------------------------------------------------------------
 
 
 def generated_only(protocol: str) -> list[str]:
@@ -240,58 +241,16 @@ def generated_only(protocol: str) -> list[str]:
     return [id for id in mutations.mutants(protocol, reference(protocol).source) if id not in known]
 
 
-def figures(row: Row) -> str:
-    """A row on one line."""
-    how = f"{', '.join(row.invariants)} by {row.found_by}" if row.kills else "-"
-    size = f"{row.shrunk[0]} events, {row.shrunk[1]} nodes" if row.shrunk else "-"
-    return (
-        f"{row.id:<46} {_verb(row)} {row.kills}/{row.hunts}  {row.events:>9,.0f} events  {row.cpu:6.2f} s "
-        f"(worst {row.worst_cpu:.2f})  {size}  {how}"
-    )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m protosim.kills", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("protocol", nargs="?", default="raft")
-    parser.add_argument("ids", nargs="*", metavar="ID", help="only these mutants")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--events", type=int, default=EVENTS, help="the bound of one hunt")
-    parser.add_argument("--update", action="store_true", help="write the expected table and its page")
-    args = parser.parse_args(argv)
-    try:
-        return _main(args)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 3
-
-
-def _main(args: argparse.Namespace) -> int:
-    from protosim.killpage import page, page_of
-
-    known, table = catalogue.load(args.protocol), expected(args.protocol)
-
-    def tell(row: Row) -> None:
-        print(figures(row), flush=True)
-
-    rows = measure(args.protocol, args.ids or known, range(1, args.seeds + 1), events=args.events, progress=tell)
-    others = [] if args.ids else measure(
-        args.protocol, generated_only(args.protocol), [1], events=args.events, shorten=False, progress=tell
-    )
-    killed = sum(row.outcome == KILLED for row in others)
-    print(f"{len(others)} mutants of operators are not in the catalogue: {killed} killed, {len(others) - killed} not")
-    if args.update:
-        kept = {id: row.because for id, row in table.items()}
-        fresh = {row.id: attrs.evolve(row, because=kept.get(row.id, "")) for row in rows}
-        fresh = {id: attrs.evolve(row, because="") if row.kills else row for id, row in fresh.items()}
-        merged = table | fresh
-        table = {id: merged[id] for id in known if id in merged}
-        files.write(path_of(args.protocol), text(table.values()))
-        files.write(page_of(args.protocol), page(args.protocol, table))
-    said = [*compare(rows, table, known), *(gaps(table, known) if not args.ids else [])]
-    for sentence in dict.fromkeys(said):
-        print(sentence, file=sys.stderr)
-    return 1 if said else 0
+def merged(table: Mapping[str, Row], rows: Iterable[Row], known: Mapping[str, Mutation]) -> dict[str, Row]:
+    """The table with these rows in it, in the catalogue's order. Why a mutant survives is kept as long as it does."""
+    fresh = dict(table)
+    for row in rows:
+        because = table[row.id].because if row.id in table and not row.kills else ""
+        fresh[row.id] = attrs.evolve(row, because=because)
+    return {id: fresh[id] for id in known if id in fresh}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from protosim.cli import main
+
+    sys.exit(main(["kills", *sys.argv[1:]]))

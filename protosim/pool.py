@@ -49,7 +49,7 @@ def _be_silent() -> None:
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Generator[None]:
-    """Ctrl-C reaches every process of a terminal, but it is the first one's to answer: those started here never see it."""
+    """Ctrl-C reaches every process of a terminal, but is the first one's to answer: those started here never see it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

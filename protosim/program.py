@@ -4,6 +4,7 @@ What judges it (observers, workload) always comes from the reference in `protoco
 """
 
 import difflib
+import functools
 import importlib
 import linecache
 import pkgutil
@@ -33,10 +34,11 @@ class Program:
     origin: str = ""  # the file that --source named
 
 
-def modules(package: str) -> list[str]:
+@functools.cache
+def modules(package: str) -> tuple[str, ...]:
     """The names of a package's modules, sorted: one a protocol, scheduler, fault, operator."""
     found = importlib.import_module(package)
-    return sorted(m.name for m in pkgutil.iter_modules(found.__path__) if not m.name.startswith("_"))
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(found.__path__) if not m.name.startswith("_")))
 
 
 def nearest(name: str, known: Iterable[str], what: str) -> UserError:

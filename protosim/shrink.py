@@ -1,13 +1,13 @@
 """Shrink: from a run that breaks an invariant to the shortest script that we can find which breaks it too.
 
-The run becomes a script of its events. Then parts are left out as long as the same invariant still breaks: chunks of events
-from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the script is recorded
-anew, so that it holds only what really happened, under the fingerprints that the messages now have.
+The run becomes a script of its events. Then parts are left out as long as the same invariant still breaks: chunks of
+events from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the script
+is recorded anew, so that it holds only what really happened, under the fingerprints that the messages now have.
 
 What it costs is bounded in events, so the result is the same on any machine.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import attrs
@@ -18,7 +18,7 @@ from protosim.plan import Wish, plan
 from protosim.program import Program
 from protosim.run import LocalHost, Run, finish, make_world, run_to_end
 from protosim.scenario import Choice, Scenario, Step
-from protosim.script import ScriptedWorld, StepRecorder
+from protosim.script import StepRecorder
 from protosim.world import ProtocolFailure
 
 Steps = tuple[Step, ...]
@@ -38,11 +38,11 @@ class Shrinker:
 
     def breaks(self, scenario: Scenario) -> Scenario | None:
         """The scenario with the script as it really went, if the invariant still breaks."""
-        run, steps = record(self.program, scenario, history=LINEARIZABILITY.name in self.invariants)
+        run = probe(self.program, scenario, self.invariants)
         self.replayed += run.events + 5
         if broken_name(run) not in self.invariants if self.invariants else not run.failure:
             return None
-        return attrs.evolve(scenario, script=steps)
+        return attrs.evolve(scenario, script=record(self.program, scenario))
 
     def attempt(self, steps: Sequence[Step], nodes: int | None = None) -> bool:
         """Take the script if it breaks the invariant and is no longer than the best so far."""
@@ -67,22 +67,27 @@ def broken_name(run: Run) -> str:
     return broken.invariant.name if broken is not None else ""
 
 
-def record(program: Program, scenario: Scenario, history: bool = True) -> tuple[Run, Steps]:
-    """Run a scenario up to its first violation, and the script that repeats it. Judging client histories is optional."""
+def probe(program: Program, scenario: Scenario, invariants: Sequence[str]) -> Run:
+    """Run a scenario up to its first violation; client histories are judged only if linearizability is asked for."""
+    world = make_world(program, scenario, digest=False)
+    failed = ""
+    try:
+        run_to_end(world, LocalHost(program, scenario))
+    except ProtocolFailure as failure:
+        failed = str(failure)
+    return finish(world, failed, history=LINEARIZABILITY.name in invariants)
+
+
+def record(program: Program, scenario: Scenario) -> Steps:
+    """The script that repeats a scenario up to its first violation or failure."""
     world = make_world(program, scenario, digest=False)
     world.recorder = recorder = StepRecorder()
     try:
         run_to_end(world, LocalHost(program, scenario))
-    except ProtocolFailure as failure:
-        return finish(world, str(failure)), (*recorder.steps, *_last(world, recorder))
-    return finish(world, history=history), tuple(recorder.steps)
-
-
-def _last(world: object, recorder: StepRecorder) -> Iterator[Step]:
-    """The step in which a handler raised: it never came back, so the recorder has not seen it."""
-    step = recorder.describe(world)  # type: ignore[arg-type]
-    if step is not None:
-        yield step
+    except ProtocolFailure:
+        raised = recorder.describe(world)  # a handler that raised never came back to be recorded
+        return (*recorder.steps, raised) if raised is not None else tuple(recorder.steps)
+    return tuple(recorder.steps)
 
 
 SHORT = 150  # events of a run that is shortened at once
@@ -103,7 +108,8 @@ def shrink(
 
     With the hunt's `wish`, shorter runs of that hunt are looked for too.
     """
-    scenario, steps = _shorter_run(program, scenario, invariant, wish)
+    scenario = _shorter_run(program, scenario, invariant, wish)
+    steps = record(program, scenario)
     bare = attrs.evolve(
         scenario,
         scheduler=Choice("replay"),
@@ -120,14 +126,12 @@ def shrink(
     return best
 
 
-def _shorter_run(
-    program: Program, scenario: Scenario, invariant: str, wish: Wish | None
-) -> tuple[Scenario, Steps]:
-    """A run that breaks the invariant sooner, and its script: of the same kind under other seeds, or of the same hunt.
+def _shorter_run(program: Program, scenario: Scenario, invariant: str, wish: Wish | None) -> Scenario:
+    """A run that breaks the invariant sooner: of the same kind under other seeds, or of the same hunt.
 
     Shortening costs the square of a run's length, so that a shorter run is worth some searching.
     """
-    run, steps = record(program, scenario)
+    run = probe(program, scenario, (invariant,))
     spent = 0
     for again in range(SEEDS):
         if run.events <= SHORT or spent >= SEARCH:
@@ -137,11 +141,11 @@ def _shorter_run(
             other = plan(program, attrs.evolve(wish, seed=seed, nodes=scenario.nodes, events=events), 0)
         else:
             other = attrs.evolve(scenario, seed=seed, events=events, forks=(), heal=None)
-        found, script = record(program, other, history=invariant == LINEARIZABILITY.name)
+        found = probe(program, other, (invariant,))
         spent += found.events
         if broken_name(found) == invariant and (found.violation is not None) == (run.violation is not None):
-            scenario, run, steps = other, found, script
-    return scenario, steps
+            scenario, run = other, found
+    return scenario
 
 
 def _shorten(shrinker: Shrinker) -> Scenario | None:
@@ -267,6 +271,3 @@ def _tidy(shrinker: Shrinker) -> Scenario:
     shrinker.budget = shrinker.replayed + 1
     shrinker.attempt(even)
     return shrinker.best
-
-
-__all__ = ["ScriptedWorld", "broken_name", "record", "shrink"]

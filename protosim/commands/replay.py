@@ -60,7 +60,7 @@ def preserved(saved: Counterexample, program: Program) -> float | None:
     script = saved.scenario.script
     if not script:
         return None
-    _, steps = record(program, saved.scenario)
+    steps = record(program, saved.scenario)
     again = Counter(map(_key, script)) & Counter(map(_key, steps))
     return again.total() / len(script)
 

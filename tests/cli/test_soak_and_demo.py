@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import attrs
 import pytest
 
-from protosim import soak
+from protosim import kills, soak
 from protosim.commands import demo
 from protosim.hunt import Found
 from protosim.output import Output
@@ -50,3 +51,25 @@ def test_the_demo_says_what_did_not_go_as_told(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(demo, "search", find_nothing)
     assert list(demo.caught(tmp_path, Output("demo"))) == ["the hunt came to inconclusive"]
+
+
+def test_kills_of_chosen_mutants_are_compared_with_what_is_expected(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("kills", "raft", MUTANT, "--seeds", "2", "--events", "60000", "--json")
+    row = kills.measure("raft", [MUTANT], [1], events=60_000, shorten=False)[0]
+    monkeypatch.setattr(kills, "expected", lambda protocol: {MUTANT: row})  # pyright: ignore[reportUnknownLambdaType]
+    killed = cli(*words)
+    assert killed.code == 0
+    assert killed.data["findings"] == []
+    (measured,) = killed.data["mutants"]
+    assert (measured["id"], measured["outcome"], measured["kills"]) == (MUTANT, "killed", 2)
+    assert measured["shrunk"][0] <= 10
+    survivor = attrs.evolve(row, outcome="survives", because="nobody looks.")
+    monkeypatch.setattr(kills, "expected", lambda protocol: {MUTANT: survivor})  # pyright: ignore[reportUnknownLambdaType]
+    found = cli(*words)
+    assert found.code == 1
+    assert "nobody looks." in found.data["findings"][0]
+
+
+def test_kills_are_the_same_in_two_processes() -> None:
+    one, two = (kills.measure("raft", [MUTANT], [1, 2], events=60_000, jobs=jobs)[0] for jobs in (1, 2))
+    assert attrs.evolve(one, cpu=0, worst_cpu=0) == attrs.evolve(two, cpu=0, worst_cpu=0)

@@ -112,7 +112,7 @@ REFUSED = {
     "no text": (b"\xff", "tampered", "UTF-8"),
     "too much text": ("#" * 300_000, "tampered", "bytes"),
     "another message": (
-        REFERENCE.replace("class Vote:", "class Vote:\n    why: int = 0\n", 1),
+        REFERENCE.replace("    granted: bool\n", "    granted: bool\n    why: int = 0\n", 1),
         "tampered",
         "Vote",
     ),
