@@ -1,7 +1,7 @@
 """Isolation of a single node, both ways: a random one, or the apparent leader, whom clients last got an answer from.
 
 `leader` is the share (1/1000) of times that it is the apparent leader, if there is one; clients
-know it, so no node is asked.
+know it, so no node is asked. `node`, if it is not 0, says which one it always is, from 1.
 
 >>> from faults._partition import picture
 >>> print(picture(shape(3, bits=1)))
@@ -32,6 +32,8 @@ def isolated(nodes: int, one: int) -> Masks:
 
 class IsolateOne(Partition):
     def masks(self, world: Any) -> Masks:
+        if self.params["node"]:
+            return isolated(len(world.ids), (self.params["node"] - 1) % len(world.ids))
         leader = world.believed
         if leader is not None and self.bits(world, "leader") % 1000 < self.params["leader"]:
             return isolated(len(world.ids), leader)
@@ -39,4 +41,4 @@ class IsolateOne(Partition):
 
 
 def make(params: dict[str, int]) -> Fault:
-    return IsolateOne("isolate_one", shape, {"leader": 500, **params})
+    return IsolateOne("isolate_one", shape, {"leader": 500, "node": 0, **params})

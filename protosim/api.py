@@ -72,7 +72,7 @@ def holds(**checks: bool) -> bool:
 
 
 class Log(list[T]):
-    """A durable sequence that grows at its end and is cut there. Reads are a list's; it is written by `append`, `store`."""
+    """A durable sequence that grows at its end and is cut there. Read as a list, written by `append` and `store`."""
 
     __slots__ = ("_effects", "_field")
 
@@ -329,11 +329,11 @@ class Facts(Protocol):
 
 
 class Observer:
-    """History variables, and invariants over them. Its methods subscribe to what changed, and run in order of definition.
+    """History variables, and invariants over them. Methods subscribe to what changed, and run in order of definition.
 
     A method marked `always` or `warning` returns None, or one sentence that says what is broken. One marked `sometimes`
-    returns True when the goal has been reached. One marked `eventually` runs at the end of a healed run and returns None
-    or a sentence.
+    returns True when the goal has been reached. One marked `eventually` runs at the end of a healed run and returns
+    None or a sentence.
     """
 
     facts: Facts
@@ -400,7 +400,7 @@ def sent(*messages: type) -> Callable[[F], F]:
 
 
 def wrote(*fields: str) -> Callable[[F], F]:
-    """`method(self, node, before)`: one of these fields was written; `before` maps each written field to its old value."""
+    """`method(self, node, before)`: one of these fields was written; `before` has what they held."""
     return _mark("_fact", ("wrote", fields))
 
 
@@ -425,7 +425,7 @@ def restarted(function: F) -> F:
 
 
 def literal(invariant: str) -> Callable[[F], F]:
-    """The paper's own form of an invariant, over all states; slow. Sampled, and both forms must break at the same event."""
+    """The paper's own form of an invariant, over all states; slow. Both forms must break at the same event."""
     return _mark("_literal", invariant)
 
 

@@ -20,10 +20,10 @@ import attrs
 import cattrs
 
 from protosim.api import APPLY, CANCEL, REFUSE, REPLY, SEND, SET_TIMER, STORE, SYNC, WRITE, Effect
+from protosim.narrate import spell
 from protosim.program import Program, from_source
 from protosim.run import LocalHost, make_world, spell_event
 from protosim.scenario import Scenario
-from protosim.narrate import spell
 from protosim.watchdog import watched
 from protosim.world import DELIVER, REQUEST, TIMEOUT, ProtocolFailure, World
 

@@ -1,7 +1,7 @@
 """Hunt: run scenario after scenario until one breaks an invariant.
 
-Run i is a pure function of the hunt's seed and i, and the lowest run that breaks something wins, so a hunt by runs or events
-finds the same whatever the number of processes. A run that only warns is forked: its world is copied and goes on
+Run i is a pure function of the hunt's seed and i, and the lowest run that breaks something wins, so a hunt by runs or
+events finds the same whatever the number of processes. A run that only warns is forked: its world is copied and goes on
 under other seeds for a stated number of events, since a warning says that a violation has become possible.
 """
 
@@ -168,7 +168,7 @@ def hunt(
     jobs: int = 1,
     progress: Callable[[Trial], Any] | None = None,
 ) -> Found:
-    """Hunt until something breaks, or the runs, the events, or the seconds are used up. Ctrl-C ends it with what it has."""
+    """Hunt until something breaks, or runs, events or seconds are used up. Ctrl-C ends it with what it has."""
     started = time.monotonic()
     found = Found(None)
     reached: set[str] = set()
@@ -200,8 +200,12 @@ def _add(found: Found, trial: Trial, reached: set[str]) -> None:
     reached.update(trial.run.reached)
     found.warnings += trial.run.warning is not None and not trial.caught
     found.failures += bool(trial.run.failure)
-    current = found.trial
-    if trial.caught or current is None and (trial.run.warning is not None or trial.run.failure):
+    if _weight(trial) > _weight(found.trial):
         found.trial = trial
-    elif current is not None and not current.caught and trial.run.failure and not current.run.failure:
-        found.trial = trial
+
+
+def _weight(trial: Trial | None) -> int:
+    """What is worth more to report: a violation, a failure, a warning, nothing."""
+    if trial is None:
+        return 0
+    return 3 if trial.caught else 2 if trial.run.failure else 1 if trial.run.warning is not None else 0

@@ -58,10 +58,7 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
     live = wish.scheduler is None and index % LIVENESS_EVERY == LIVENESS_EVERY - 1
     scheduler = wish.scheduler or ("fair" if live else PORTFOLIO[index % len(PORTFOLIO)])
     params, pace = pace_of(scheduler, draw)
-    if wish.faults is None:
-        faults = draw_faults(draw, pace)
-    else:
-        faults = fill_faults(wish.faults, draw, pace)
+    faults = draw_faults(draw, pace) if wish.faults is None else fill_faults(wish.faults, draw, pace)
     sizes = program.spec.sizes
     return Scenario(
         protocol=program.name,
@@ -79,5 +76,6 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
 def draw_switches(program: Program, fixed: dict[str, Any], draw: Draw) -> dict[str, Any]:
     """The swarm draws the protocol's switches too; those that the caller fixed stay."""
     make_switches(program, fixed)
-    drawn = {f.name: draw.choice(f"switch {f.name}", f.metadata["choices"]) for f in attrs.fields(program.spec.switches)}
+    switches = attrs.fields(program.spec.switches)
+    drawn = {f.name: draw.choice(f"switch {f.name}", f.metadata["choices"]) for f in switches}
     return {**drawn, **fixed}

@@ -1,7 +1,7 @@
 """Replay: run a saved counterexample again, on the code that it was found in or on an edited one.
 
-There are three outcomes: the same invariant breaks; it is gone although every step of the story was taken; or the edited
-code took another way, and only some of the steps could be taken.
+There are three outcomes: the same invariant breaks; it is gone although every step of the story was taken; or the
+edited code took another way, and only some of the steps could be taken.
 """
 
 from typing import Literal

@@ -32,7 +32,7 @@ class Step:
     command: Any = None  # request: in wire form
     clock: int | None = None  # the node's own clock, where it differs from `at`
     cut: int | None = None  # the node crashes after this many effects of the event
-    kept: tuple[tuple[int, int], ...] = ()  # a crash keeps these unsynced writes: (position, entries kept or -1 for all)
+    kept: tuple[tuple[int, int], ...] = ()  # unsynced writes that a crash keeps: (position, entries or -1)
 
 
 @attrs.frozen
@@ -45,7 +45,7 @@ class Fork:
 
 @attrs.frozen(kw_only=True)
 class Scenario:
-    """Protocol, cluster, seed, scheduler, faults, bounds; and, for a shortened story, the script that replaces the schedule."""
+    """Protocol, cluster, seed, scheduler, faults, bounds; for a story, the script that replaces the schedule."""
 
     protocol: str
     seed: int

@@ -1,9 +1,9 @@
 """Scripts: a run as the list of its events. Replays, shortened stories and hand-driven scenarios are scripts.
 
 A script replaces the schedule: what it does not deliver is lost or still on its way. Messages are found by sender, type
-and fingerprint; where an edit has changed a message (its term, say), the one of the same type and age on the same link stands
-in for it: the newest, the second newest, as it was when the script was recorded. A step that nothing enables is skipped, and
-counted.
+and fingerprint; where an edit has changed a message (its term, say), the one of the same type and age on the same link
+stands in for it: the newest, the second newest, as it was when the script was recorded. A step that nothing enables is
+skipped, and counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -149,7 +149,7 @@ _COMMANDS = _command_classes()
 
 
 def sent_keys(world: World, effects: Sequence[Effect]) -> Iterator[tuple[int, NodeId, Any]]:
-    """For each message about to be sent: its key in the world (fingerprint and repeat count), destination, and itself."""
+    """For each message about to be sent: its key (fingerprint and repeat count), destination, and itself."""
     counts: dict[int, int] = {}
     for effect in effects:
         if effect[0] == SEND and effect[1] in world.index:

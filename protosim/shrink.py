@@ -1,8 +1,8 @@
 """Shrink: from a run that breaks an invariant to the shortest script that we can find which breaks it too.
 
 The run becomes a script of its events. Then parts are left out as long as the same invariant still breaks: chunks of
-events from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the script
-is recorded anew, so that it holds only what really happened, under the fingerprints that the messages now have.
+events from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the
+script is recorded anew, so that it holds only what really happened, under the fingerprints that the messages now have.
 
 What it costs is bounded in events, so the result is the same on any machine.
 """

@@ -38,12 +38,12 @@ from protosim.api import APPLY, REPLY, SEND, STORE, SYNC, WRITE, Command, Effect
 from protosim.disk import Kept
 from protosim.errors import UserError
 from protosim.history import judge_history
+from protosim.narrate import StoryRecorder, spell
 from protosim.program import Program, load, nearest
 from protosim.run import LocalHost, make_schedule
 from protosim.scenario import Choice, Scenario, Step
 from protosim.script import ScriptedWorld
 from protosim.story import Moment
-from protosim.narrate import StoryRecorder, spell
 from protosim.values import Value, to_wire
 from protosim.world import Broken, ProtocolFailure
 

@@ -31,8 +31,8 @@ def watched(world: Any) -> Generator[None]:
             from protosim.run import spell_event
 
             raise ProtocolFailure(
-                f"{world.ids[world.at]} used {TICK * PATIENCE:g} s of CPU time on one event, {spell_event(world.pending)}: "
-                "it seems to loop for ever"
+                f"{world.ids[world.at]} used {TICK * PATIENCE:g} s of CPU time on one event, "
+                f"{spell_event(world.pending)}: it seems to loop for ever"
             )
 
     before = signal.signal(signal.SIGVTALRM, tick)

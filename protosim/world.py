@@ -1,4 +1,4 @@
-"""The world: a sans-I/O, snapshotable kernel. It knows the schedule, the network, the disks and the crashes, not the nodes.
+"""The world: a sans-I/O, snapshotable kernel. It knows schedule, network, disks and crashes, and not the nodes.
 
     while world.advance():                      # -> world.at, world.pending: one node must handle one event
         effects, refused = host.step(world)     # in this process, or in another
@@ -585,7 +585,7 @@ class World(Clock):
                     fault.crashed(self, number, node)
 
     def strike(self, node: int, bits: int) -> None:
-        """A crash between two events, which is an event itself; the bits choose what it keeps of the unsynced writes."""
+        """A crash between two events, itself an event; the bits choose what it keeps of the unsynced writes."""
         kept = choose_kept(self.disks[node].unsynced(), self.disks[node].journal_sizes(), bits)
         self._happen(START, node, (CRASH, kept), b"crash")
         if self.recorder is not None:

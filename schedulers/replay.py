@@ -1,7 +1,7 @@
 """Replay: the schedule is a script, the list of a run's events; `protosim replay FILE` runs one.
 
-There is nothing to draw: what happens next is the script's next step (see `protosim/script.py`). A scenario without a script has
-nothing to replay.
+There is nothing to draw: what happens next is the script's next step (see `protosim/script.py`). A scenario without a
+script has nothing to replay.
 """
 
 from protosim.errors import UserError

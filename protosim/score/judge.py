@@ -53,6 +53,7 @@ class Game:
     """A run in progress."""
 
     run: SubRun
+    goals: tuple[str, ...]
     world: World
     switches: tuple[tuple[str, Any], ...]
     slot: int
@@ -85,20 +86,17 @@ class Game:
 
     def missed(self) -> tuple[str, str]:
         """The first goal that was not reached, and how; or nothing."""
-        run, answered = self.run, self.answered()
-        for goal in run.goals:
+        answers = self.answers()
+        for goal in self.goals:
             if goal not in self.world.reached:
                 return goal, f"after {self.world.events} events this goal was never reached"
-        if len(answered) < run.answers:
-            return "answers", f"clients got {len(answered)} answers; {run.answers} are the least"
-        if len(set(answered)) < run.servers:
-            found = len(set(answered))
-            return "servers", f"{found} nodes ever answered a client; {run.servers} are the least"
+        if answers < self.run.answers:
+            return "answers", f"clients got {answers} answers; {self.run.answers} are the least"
         return "", ""
 
-    def answered(self) -> list[str]:
-        """By whom, for each answer that a client got."""
-        return [r.node for r in self.world.requests.values() if r.returned is not None]
+    def answers(self) -> int:
+        """How many clients got one."""
+        return sum(request.returned is not None for request in self.world.requests.values())
 
     def close(self, ending: Ending, sentence: str, invariant: str = "") -> None:
         self.outcome = Outcome(
@@ -106,7 +104,7 @@ class Game:
             invariant=invariant,
             sentence=printable(sentence),
             events=self.world.events,
-            answers=len(self.answered()),
+            answers=self.answers(),
             digest=self.world.digest(),
         )
         self.seats.clear()

@@ -49,6 +49,7 @@ class Recipe:
     events: int  # at most
     horizon: int = 10**12
     heal: int | None = None
+    goals: tuple[str, ...] = ()  # `sometimes` goals that each of its runs must reach
 
     def scenario(self, protocol: str, seed: int, events: int) -> Scenario:
         return Scenario(
@@ -103,9 +104,7 @@ class SubRun:
     counter: int  # of its seed
     events: int  # at most
     breaks: tuple[str, ...] = ()  # kill: the invariants that its bug breaks in it
-    goals: tuple[str, ...] = ()  # it must reach these `sometimes` goals,
-    answers: int = 0  # see so many answers to clients,
-    servers: int = 0  # from so many different nodes
+    answers: int = 0  # that clients must get at least
 
     @property
     def name(self) -> str:
