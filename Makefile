@@ -51,10 +51,10 @@ bench: setup ## measure speed beside its peers, as ratios; writes docs/benchmark
 	$(RUN) -m protosim bench --write
 
 soak: setup ## ten million events of the full portfolio over the reference
-	$(RUN) -m protosim soak
+	$(RUN) -m protosim soak raft --jobs 2 --write
 
 kills: setup ## hunt every catalogued mutant and compare with the expected table
-	$(RUN) -m protosim kills
+	$(RUN) -m protosim kills raft --jobs 2
 
 lock: ## pin anew what pyproject.toml asks for (uses uv)
 	uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 \

@@ -18,6 +18,7 @@ LIVENESS_EVERY = 12
 """One run in so many is chaos, then healing, then progress under the fair adversary."""
 
 RUN_EVENTS = 1_500
+QUIET_US = 600_000_000  # so long at most, for as many events
 CHAOS_US = 1_500_000
 PROGRESS_BOUND_US = 3_000_000  # ten of the longest election timeouts
 
@@ -68,7 +69,7 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
         scheduler=Choice(scheduler, params),
         faults=faults,
         events=wish.events if not live else max(wish.events, 20 * RUN_EVENTS),
-        horizon=CHAOS_US + PROGRESS_BOUND_US if live else 10**12,
+        horizon=CHAOS_US + PROGRESS_BOUND_US if live else max(QUIET_US, wish.events * QUIET_US // RUN_EVENTS),
         heal=CHAOS_US if live else None,
     )
 

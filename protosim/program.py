@@ -20,6 +20,7 @@ import attrs
 from protosim.api import ProtocolSpec
 from protosim.errors import UserError
 from protosim.values import value_classes
+from protosim.watchdog import limited
 
 
 @attrs.frozen(eq=False)
@@ -58,6 +59,7 @@ def reference(name: str) -> Program:
     return Program(name, path.read_text("utf-8"), module.PROTOCOL, value_classes([module]))
 
 
+IMPORT_SECONDS = 5  # of CPU time, for a source that --source names
 _LOADED: dict[tuple[str, str], Program] = {}
 
 
@@ -91,8 +93,12 @@ def _execute(name: str, source: str, title: str) -> types.ModuleType:
         line = getattr(error, "lineno", None)
         where = f", line {line}" if line else ""
         raise UserError(f"{title}{where} does not parse: {getattr(error, 'msg', error)}") from None
+    endless = UserError(f"{title} used {IMPORT_SECONDS} s of CPU time while it was imported: it seems to loop for ever")
     try:
-        exec(code, module.__dict__)
+        with limited(IMPORT_SECONDS, endless):
+            exec(code, module.__dict__)
+    except UserError:
+        raise
     except (Exception, SystemExit) as error:
         raise UserError(f"{title} cannot be imported: {type(error).__name__}: {error}") from error
     return module

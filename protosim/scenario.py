@@ -54,7 +54,7 @@ class Scenario:
     scheduler: Choice = Choice("uniform")
     faults: tuple[Choice, ...] = ()
     events: int = 1500  # at most
-    horizon: int = 10**12  # simulated microseconds at most
+    horizon: int = 600_000_000  # simulated microseconds at most: a cluster that stays down has no events to count
     heal: int | None = None  # the faults end here; progress is due by the horizon
     forks: tuple[Fork, ...] = ()
     script: tuple[Step, ...] | None = None

@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 TICK = 0.5  # seconds of CPU time
@@ -16,9 +16,6 @@ def watched(world: Any) -> Generator[None]:
 
     Works in a main thread where the system has interval timers (not on Windows); elsewhere it does nothing.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
     from protosim.world import ProtocolFailure
 
     seen, idle = -1, 0
@@ -35,6 +32,31 @@ def watched(world: Any) -> Generator[None]:
                 f"{spell_event(world.pending)}: it seems to loop for ever"
             )
 
+    with _ticking(tick):
+        yield
+
+
+@contextlib.contextmanager
+def limited(seconds: float, error: Exception) -> Generator[None]:
+    """Within this block no more than so many seconds of CPU time pass, or the error is raised."""
+    ticks = 0
+
+    def tick(*_: Any) -> None:
+        nonlocal ticks
+        ticks += 1
+        if ticks * TICK >= seconds:
+            raise error
+
+    with _ticking(tick):
+        yield
+
+
+@contextlib.contextmanager
+def _ticking(tick: Callable[..., None]) -> Generator[None]:
+    """Call `tick` after every TICK of CPU time, where that is possible."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGVTALRM, tick)
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
     try:

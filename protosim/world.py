@@ -11,6 +11,7 @@ import struct
 from collections.abc import Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
+from itertools import repeat
 from typing import Any
 from zlib import crc32
 
@@ -34,6 +35,7 @@ HEAL = 5  # (...,)
 CRASH = 6  # only an event, never in the heap
 
 ODD = 0x9E3779B97F4A7C15  # spreads the clock's small numbers over 64 bits
+LONGEST_QUIET = 100_000  # heap entries without an event, after which a run is over: everybody is down
 STEP_US = 1_000  # what an event takes where the schedule has priorities instead of times
 
 _HEADER = struct.Struct("<QBB").pack
@@ -106,7 +108,6 @@ class World(Clock):
         self.ahead: list[int] | None = None  # how far each node's clock is, since then
         self.fired: dict[str, int] = {}
         self.refused: dict[str, list[int]] = {}  # check -> [refusals, as the sole reason]
-        self.coverage: set[int] | None = None  # fingerprints of abstract states, where a caller wants them counted
         self.hash = blake2b(digest_size=16) if digest else None
         self.trail = bytearray()
         self.recorder: Any = None
@@ -233,7 +234,9 @@ class World(Clock):
     def advance(self) -> bool:
         """Go on to the next event that a node must handle: `at` (its index) and `event`. False when the run is over."""
         heap, ranked = self.heap, self.ranked
-        while self.events < self.look_up or self._goes_on():
+        for _ in repeat(None, LONGEST_QUIET):
+            if self.events >= self.look_up and not self._goes_on():
+                break
             if ranked and (not heap or heap[0][0] > self._now):  # what is timed goes first when its time has come
                 entry = heappop(ranked)
                 now = self._now + STEP_US

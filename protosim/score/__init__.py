@@ -22,7 +22,7 @@ from protosim.score.gates import Refusal
 from protosim.score.judge import Judge, Outcome, Progress, printable
 from protosim.score.pool import Pool, bundle
 from protosim.score.result import Result
-from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, scenarios, secret
+from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, trials
 
 
 def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Result:
@@ -54,13 +54,15 @@ def score_many(
 
 def rescore(task: str, saved: Mapping[str, Any]) -> Result:
     """The result of a saved run (what `to_json` gave) by the task's present formula. Nothing is run again."""
-    what, using = load_task(task), secret()
+    what, suite = load_task(task), load_suite(task, secret())
     if saved.get("schema") != result.SCHEMA or saved.get("task") != task or not saved.get("runs"):
         raise UserError(f"This is no saved run of {task} with outcomes: a gate decided it, or it is another file.")
+    if not saved["runs"].keys() <= {run.name for run in suite.runs}:
+        raise UserError(f"This run of {task} was made with another suite: score the candidate again.")
     outcomes = {name: Outcome(**raw) for name, raw in saved["runs"].items()}
     given_up = saved["sentence"] if saved["stage"] == "timeout" else ""
     invariants = tuple(reference(what.protocol).spec.invariants())
-    return result.scored(what, load_suite(task, using), invariants, outcomes, given_up)
+    return result.scored(what, suite, invariants, outcomes, given_up)
 
 
 @functools.cache
@@ -92,6 +94,6 @@ def _score(
         if refusal is not None:
             return result.refused(task, suite.split, refusal)
         judge = Judge(pool, trusted, progress)
-        outcomes = judge.play(suite.runs, scenarios(task, suite, using))
+        outcomes = judge.play(trials(task, suite, using))
     invariants = tuple(trusted.spec.invariants())
     return result.scored(task, suite, invariants, outcomes, judge.given_up)

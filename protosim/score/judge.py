@@ -11,17 +11,16 @@ node, ever share a worker.
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Literal
 
 import attrs
 
 from protosim.program import Program
 from protosim.run import finish, make_switches, make_world, spell_event
-from protosim.scenario import Scenario
 from protosim.score import step
 from protosim.score.pool import Pool, Worker
-from protosim.score.suite import SubRun
+from protosim.score.suite import Trial
 from protosim.world import DELIVER, START, ProtocolFailure, World
 
 MOST_BOOTS = 40  # of all nodes in one run: each needs a worker
@@ -52,8 +51,7 @@ class Outcome:
 class Game:
     """A run in progress."""
 
-    run: SubRun
-    goals: tuple[str, ...]
+    trial: Trial
     world: World
     switches: tuple[tuple[str, Any], ...]
     slot: int
@@ -86,12 +84,12 @@ class Game:
 
     def missed(self) -> tuple[str, str]:
         """The first goal that was not reached, and how; or nothing."""
-        answers = self.answers()
-        for goal in self.goals:
+        answers, least = self.answers(), self.trial.run.answers
+        for goal in self.trial.goals:
             if goal not in self.world.reached:
                 return goal, f"after {self.world.events} events this goal was never reached"
-        if answers < self.run.answers:
-            return "answers", f"clients got {answers} answers; {self.run.answers} are the least"
+        if answers < least:
+            return "answers", f"clients got {answers} answers; {least} are the least"
         return "", ""
 
     def answers(self) -> int:
@@ -145,11 +143,9 @@ class Judge:
         self.given_up = ""  # why the runs that were left have failed
         self.deadline = time.monotonic() + LIMIT
 
-    def play(
-        self, runs: Sequence[SubRun], scenarios: Mapping[str, Scenario]
-    ) -> dict[str, Outcome]:
+    def play(self, trials: Sequence[Trial]) -> dict[str, Outcome]:
         """Every run to its end; by name."""
-        games = [self._begin(run, scenarios[run.name], slot) for slot, run in enumerate(runs)]
+        games = [self._begin(trial, slot) for slot, trial in enumerate(trials)]
         halves = [games[0::2], games[1::2]]
         asked = [self._ask(half) for half in halves]
         while any(asked):
@@ -159,11 +155,12 @@ class Judge:
                 asked[i] = self._ask(half)
             if self.progress is not None:
                 self.progress(sum(game.outcome is not None for game in games), len(games))
-        return {game.run.name: game.outcome for game in games if game.outcome is not None}
+        return {game.trial.run.name: game.outcome for game in games if game.outcome is not None}
 
-    def _begin(self, run: SubRun, scenario: Scenario, slot: int) -> Game:
-        switches = attrs.asdict(make_switches(self.program, scenario.switches), recurse=False)
-        return Game(run, make_world(self.program, scenario), tuple(switches.items()), slot)
+    def _begin(self, trial: Trial, slot: int) -> Game:
+        switches = make_switches(self.program, trial.scenario.switches)
+        pairs = tuple(attrs.asdict(switches, recurse=False).items())
+        return Game(trial, make_world(self.program, trial.scenario), pairs, slot)
 
     def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
         """Advance these games to their next events, and post these; who was asked about which."""

@@ -4,8 +4,8 @@ What they send is bytes; what they do wrong is a sentence, never an exception.
 
 A worker has a folder to import from that holds the vocabulary and the host loop (`bundle`), an
 empty environment, an empty working folder, two pipes, and limits. That keeps mistakes in, not
-malice: a candidate can still read this machine's files, reach its network, signal other processes
-of its user and leave some behind. So results say ISOLATION until a sandbox is used.
+malice: a candidate can still read this machine's files, reach its network, signal its user's
+processes, start many and leave some behind. So results say ISOLATION until a sandbox is used.
 """
 
 import compileall

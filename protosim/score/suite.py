@@ -210,12 +210,25 @@ def _structure(path: Path, raw: Any, kind: Any) -> Any:
         raise UserError(f"{path}: {'; '.join(cattrs.transform_error(error))}.") from None
 
 
-def scenarios(task: Task, suite: Suite, using: Secret) -> dict[str, Scenario]:
-    """The suite's scenarios by the names of their runs."""
+@attrs.frozen
+class Trial:
+    """A run as it is to be played."""
+
+    run: SubRun
+    scenario: Scenario
+    goals: tuple[str, ...]
+
+
+def trials(task: Task, suite: Suite, using: Secret) -> list[Trial]:
+    """The suite's runs with what their recipes and the secret make of them."""
     recipes = task.recipes()
-    return {
-        run.name: recipes[run.recipe].scenario(
-            task.protocol, using.seed(task.name, run.recipe, run.counter), run.events
+    return [
+        Trial(
+            run,
+            recipes[run.recipe].scenario(
+                task.protocol, using.seed(task.name, run.recipe, run.counter), run.events
+            ),
+            recipes[run.recipe].goals,
         )
         for run in suite.runs
-    }
+    ]

@@ -14,7 +14,7 @@ from protosim.run import simulate
 from protosim.score import Result, rescore, score, score_many
 from protosim.score.judge import Outcome
 from protosim.score.result import curve, scored
-from protosim.score.suite import load_suite, load_task, scenarios, secret
+from protosim.score.suite import load_suite, load_task, secret, trials
 from tests.score.candidates import (
     BUGS,
     REFERENCE,
@@ -41,8 +41,8 @@ def test_the_reference_solves_the_task_and_runs_as_it_does_in_one_process(tmp_pa
     assert all(kept["passed"] == kept["expected"] > 0 for kept in result.invariants.values())
     task, using = load_task(TASK), secret()
     program = reference("raft")
-    for name, scenario in scenarios(task, load_suite(TASK, using), using).items():
-        assert result.runs[name]["digest"] == simulate(program, scenario).digest
+    for trial in trials(task, load_suite(TASK, using), using):
+        assert result.runs[trial.run.name]["digest"] == simulate(program, trial.scenario).digest
     assert without_timings(rescore(TASK, json.loads(json.dumps(result.to_json())))) == without_timings(result)
 
 
@@ -203,6 +203,8 @@ def test_a_run_that_a_gate_decided_cannot_be_scored_again(tmp_path: Path) -> Non
         rescore(TASK, saved)
     with pytest.raises(UserError, match="no saved run"):
         rescore(TASK, {})
+    with pytest.raises(UserError, match="another suite"):
+        rescore(TASK, {**score_of({}).to_json(), "runs": {"1/votes_3/1000000": {}}})
 
 
 def test_a_result_is_plain_json(tmp_path: Path) -> None:
