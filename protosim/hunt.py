@@ -18,7 +18,7 @@ from protosim.keys import derive
 from protosim.plan import Wish, plan
 from protosim.pool import in_order
 from protosim.program import Program, from_source, reference
-from protosim.run import LocalHost, Run, finish, make_world, run_to_end
+from protosim.run import LocalHost, Run, drive, finish, make_world, run_to_end
 from protosim.scenario import Fork, Scenario
 from protosim.world import ProtocolFailure, World
 
@@ -51,6 +51,7 @@ class Found:
     seconds: float = 0.0
     warnings: int = 0
     failures: int = 0
+    unjudged: int = 0  # runs whose client history was too tangled to be judged
     missed: tuple[str, ...] = ()  # `sometimes` goals that no run reached
     ended_by: str = ""  # "", "budget", "interrupt"
 
@@ -60,7 +61,7 @@ class Found:
             return "violation"
         if self.failures:
             return "error"
-        if self.warnings or self.missed or self.ended_by or not self.runs:
+        if self.warnings or self.unjudged or self.missed or self.ended_by or not self.runs:
             return "inconclusive"
         return "ok"
 
@@ -94,13 +95,8 @@ def _search_on(program: Program, world: World, host: LocalHost) -> tuple[int, Ru
         twin.stop_on_warning = False
         twin.max_events = min(world.max_events, world.events + FORK_EVENTS)
         twin.fork(seed)
-        failed = ""
-        try:
-            run_to_end(twin, nodes)
-        except ProtocolFailure as failure:
-            failed = str(failure)
+        run = finish(twin, drive(twin, nodes))
         spent += twin.events - world.events
-        run = finish(twin, failed)
         if run.violation is not None:
             return spent, run
     return spent, None
@@ -200,6 +196,7 @@ def _add(found: Found, trial: Trial, reached: set[str]) -> None:
     reached.update(trial.run.reached)
     found.warnings += trial.run.warning is not None and not trial.caught
     found.failures += bool(trial.run.failure)
+    found.unjudged += trial.run.linearizable == "inconclusive"
     if _weight(trial) > _weight(found.trial):
         found.trial = trial
 

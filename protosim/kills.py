@@ -105,7 +105,7 @@ def _measure(protocol: str, id: str, seeds: Sequence[int], events: int, shorten:
         run = min(kills, key=lambda hunt: hunt.caught.events if hunt.caught else 0).caught
         assert run is not None
         short = shrink(program, run.scenario, "" if run.failure else broken_name(run), wish=Wish())
-        shrunk = None if short is None else (len(short.script or ()), short.nodes)
+        shrunk = None if short is None else (len(short.scenario.script or ()), short.scenario.nodes)
     return Row(
         id=program.mutants[0],
         outcome=KILLED if kills else SURVIVES,

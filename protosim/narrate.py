@@ -7,12 +7,12 @@ from typing import Any
 from protosim.api import APPLY, REFUSE, REPLY, SEND, STORE, SYNC, WRITE, Disk, Effect
 from protosim.disk import Kept
 from protosim.program import Program
-from protosim.run import LocalHost, Run, finish, make_world, run_to_end
+from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
 from protosim.script import sent_keys
 from protosim.story import Kind, Moment, Story
 from protosim.values import Value
-from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, ProtocolFailure, World
+from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, World
 
 HOST_FIELDS = {"_effects", "me", "peers", "cluster_size", "application", "now", "switches", "disk"}
 
@@ -83,7 +83,7 @@ class StoryRecorder:
             "sent": tuple((e[1], spell(e[2])) for e in done if e[0] == SEND),
             "applied": tuple(f"{e[1]}: {spell(e[2]) if e[2] is not None else 'no-op'}" for e in done if e[0] == APPLY),
             "replied": tuple(_spell_reply(world, e) for e in done if e[0] in (REPLY, REFUSE)),
-            "synced": bool(done) and any(e[0] == SYNC for e in done),
+            "synced": _synced(done),
             "effects": len(effects),
         }
 
@@ -125,6 +125,12 @@ class StoryRecorder:
         return tuple(sent for key, sent in self.sent_in.items() if key not in self.arrived and sent[0])
 
 
+def _synced(effects: Sequence[Effect]) -> bool:
+    """Whether a sync covers every write of these."""
+    kinds = [effect[0] for effect in effects if effect[0] in (WRITE, STORE, SYNC)]
+    return bool(kinds) and kinds[-1] == SYNC
+
+
 def _spell_kept(kept: Kept) -> str:
     if not kept:
         return "; nothing unsynced was kept"
@@ -148,11 +154,7 @@ def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]
     world = make_world(program, scenario)
     host = LocalHost(program, scenario)
     world.recorder = recorder = StoryRecorder(host)
-    failed = ""
-    try:
-        run_to_end(world, host)
-    except ProtocolFailure as failure:
-        failed = str(failure)
+    failed = drive(world, host)
     run = finish(world, failed)
     broken = run.violation or run.warning
     story = Story(

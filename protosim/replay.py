@@ -10,11 +10,10 @@ import attrs
 
 from protosim.counterexample import Counterexample, source_digest
 from protosim.program import Program
-from protosim.run import LocalHost, Run, finish, make_world, run_to_end
+from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
 from protosim.script import ScriptedWorld
 from protosim.shrink import broken_name
-from protosim.world import ProtocolFailure
 
 Outcome = Literal["same", "other", "gone", "diverged"]
 EXIT = {"same": 1, "other": 1, "gone": 0, "diverged": 2}
@@ -64,12 +63,7 @@ def replay(saved: Counterexample, program: Program) -> Replayed:
 def run_counting(program: Program, scenario: Scenario) -> tuple[Run, int, int]:
     """The run, the steps of its script that were taken, and all of its steps."""
     world = make_world(program, scenario)
-    failed = ""
-    try:
-        run_to_end(world, LocalHost(program, scenario))
-    except ProtocolFailure as failure:
-        failed = str(failure)
-    run = finish(world, failed)
+    run = finish(world, drive(world, LocalHost(program, scenario)))
     if not isinstance(world, ScriptedWorld):
         return run, run.events, run.events
     return run, world.position - len(world.skipped), len(world.steps)

@@ -122,7 +122,17 @@ class Run:
             return "violation"
         if self.failure:
             return "error"
-        return "inconclusive" if self.warning is not None or self.missed else "ok"
+        unsure = self.warning is not None or self.missed or self.linearizable == "inconclusive"
+        return "inconclusive" if unsure else "ok"
+
+
+def drive(world: World, host: LocalHost) -> str:
+    """Drive the world until it is over: the protocol's failure as a sentence, or nothing."""
+    try:
+        run_to_end(world, host)
+    except ProtocolFailure as failed:
+        return str(failed)
+    return ""
 
 
 def make_switches(program: Program, values: dict[str, Any]) -> Any:
@@ -152,8 +162,13 @@ def make_fault(choice: Choice) -> Any:
     return importlib.import_module(f"faults.{choice.name}").make(dict(choice.params))
 
 
-def make_world(program: Program, scenario: Scenario, *, observers: Sequence[type[Observer]] | None = None,
-               digest: bool = True) -> World:
+def make_world(
+    program: Program,
+    scenario: Scenario,
+    *,
+    observers: Sequence[type[Observer]] | None = None,
+    digest: bool = True,
+) -> World:
     """The world of a scenario; scripted scenarios have a world of their own."""
     schedule = make_schedule(scenario.scheduler)
     if scenario.script is not None:
@@ -188,14 +203,14 @@ def finish(world: World, failed: str = "", *, history: bool = True) -> Run:
     )
 
 
-def simulate(program: Program, scenario: Scenario, *, observers: Sequence[type[Observer]] | None = None,
-             digest: bool = True, recorder: Any = None) -> Run:
+def simulate(
+    program: Program,
+    scenario: Scenario,
+    *,
+    observers: Sequence[type[Observer]] | None = None,
+    digest: bool = True,
+    history: bool = True,
+) -> Run:
     """Run the scenario to its end, to the first violation, or to the protocol's failure."""
     world = make_world(program, scenario, observers=observers, digest=digest)
-    world.recorder = recorder
-    host = LocalHost(program, scenario)
-    try:
-        run_to_end(world, host)
-    except ProtocolFailure as failed:
-        return finish(world, str(failed))
-    return finish(world)
+    return finish(world, drive(world, LocalHost(program, scenario)), history=history)

@@ -1,8 +1,9 @@
 """Shrink: from a run that breaks an invariant to the shortest script that we can find which breaks it too.
 
-The run becomes a script of its events. Then parts are left out as long as the same invariant still breaks: chunks of
-events from large to small (Zeller's ddmin), nodes, pairs of events, and what crashes kept. After each success the
-script is recorded anew, so that it holds only what really happened, under the fingerprints that the messages now have.
+A long run is first exchanged for a shorter one that breaks the same invariant, if some searching finds one. The run
+becomes a script of its events. Then parts are left out as long as the invariant still breaks: nodes, chunks of events
+from large to small (after Zeller's ddmin), pairs of events, and what crashes kept. After each success the script is
+recorded anew, so that it holds only what really happened, under the fingerprints that the messages now have.
 
 What it costs is bounded in events, so the result is the same on any machine.
 """
@@ -16,7 +17,7 @@ from protosim.history import LINEARIZABILITY
 from protosim.keys import derive
 from protosim.plan import Wish, plan
 from protosim.program import Program
-from protosim.run import LocalHost, Run, finish, make_world, run_to_end
+from protosim.run import LocalHost, Run, make_world, run_to_end, simulate
 from protosim.scenario import Choice, Scenario, Step
 from protosim.script import StepRecorder
 from protosim.world import ProtocolFailure
@@ -61,6 +62,15 @@ class Shrinker:
         return self.best.script or ()
 
 
+@attrs.frozen
+class Shrunk:
+    """A short story, and the run that it was made from."""
+
+    scenario: Scenario  # with the script
+    origin: Scenario  # the run: the one that was given, or a shorter one that breaks the same invariant
+    events: int  # of that run
+
+
 def broken_name(run: Run) -> str:
     """Which invariant broke; a violation before a warning."""
     broken = run.violation or run.warning
@@ -69,13 +79,7 @@ def broken_name(run: Run) -> str:
 
 def probe(program: Program, scenario: Scenario, invariants: Sequence[str]) -> Run:
     """Run a scenario up to its first violation; client histories are judged only if linearizability is asked for."""
-    world = make_world(program, scenario, digest=False)
-    failed = ""
-    try:
-        run_to_end(world, LocalHost(program, scenario))
-    except ProtocolFailure as failure:
-        failed = str(failure)
-    return finish(world, failed, history=LINEARIZABILITY.name in invariants)
+    return simulate(program, scenario, digest=False, history=LINEARIZABILITY.name in invariants)
 
 
 def record(program: Program, scenario: Scenario) -> Steps:
@@ -103,10 +107,10 @@ def shrink(
     invariant: str,
     progress: Callable[[int], None] | None = None,
     wish: Wish | None = None,
-) -> Scenario | None:
+) -> Shrunk | None:
     """The shortest script found that breaks the invariant. None if the run's own script does not (liveness, say).
 
-    With the hunt's `wish`, shorter runs of that hunt are looked for too.
+    It may be made from a shorter run under another seed; with the hunt's `wish`, from any run of that hunt.
     """
     scenario = _shorter_run(program, scenario, invariant, wish)
     steps = record(program, scenario)
@@ -122,8 +126,8 @@ def shrink(
     best = _shorten(Shrinker(program, bare, (invariant,) if invariant else (), progress=progress))
     if best is not None and len(best.script or ()) > LONG and invariant:
         always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
-        return _shorten(Shrinker(program, best, always, budget=60_000, progress=progress)) or best
-    return best
+        best = _shorten(Shrinker(program, best, always, budget=60_000, progress=progress)) or best
+    return None if best is None else Shrunk(best, scenario, len(steps))
 
 
 def _shorter_run(program: Program, scenario: Scenario, invariant: str, wish: Wish | None) -> Scenario:
@@ -266,8 +270,6 @@ def _reboot(shrinker: Shrinker, position: int) -> None:
 
 
 def _tidy(shrinker: Shrinker) -> Scenario:
-    """A millisecond a step, if that changes nothing; operations numbered from 1 in order."""
+    """A millisecond a step, if that changes nothing."""
     even = tuple(attrs.evolve(s, at=1000 * i, clock=None) for i, s in enumerate(shrinker.steps, 1))
-    shrinker.budget = shrinker.replayed + 1
-    shrinker.attempt(even)
-    return shrinker.best
+    return shrinker.breaks(attrs.evolve(shrinker.best, script=even)) or shrinker.best

@@ -64,6 +64,7 @@ class Total:
     violation: Broken | None = None  # the first
     warnings: list[Broken] = attrs.field(factory=list[Broken])
     failed: Seen | None = None  # the first run in which a handler failed
+    unjudged: int = 0  # runs whose client history was too tangled to be judged
     states: set[int] = attrs.field(factory=set[int])
     reached: set[str] = attrs.field(factory=set[str])
     missed: set[str] = attrs.field(factory=set[str])
@@ -84,6 +85,7 @@ class Total:
             self.warnings.append(run.warning)
         if run.failure:
             self.failed = self.failed or seen
+        self.unjudged += run.linearizable == "inconclusive"
         self.states |= seen.states
         self.reached |= set(run.reached)
         self.missed = (self.missed | set(run.missed)) - self.reached
@@ -104,4 +106,5 @@ class Total:
             return "violation"
         if self.failed is not None:
             return "error"
-        return "inconclusive" if self.warnings or self.missed or self.cut_short else "ok"
+        unsure = self.warnings or self.missed or self.cut_short or self.unjudged
+        return "inconclusive" if unsure else "ok"

@@ -423,7 +423,7 @@ class World(Clock):
         self.trail.clear()
 
     def digest(self) -> str:
-        """blake2b over the events so far: their times, nodes and contents, and what they made durable or answered."""
+        """blake2b over the events so far: times, nodes and contents, and what they wrote, applied and answered."""
         if self.hash is None:
             return ""
         self._digest()

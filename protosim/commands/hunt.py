@@ -1,7 +1,7 @@
 """Run scenario after scenario until an invariant breaks; then shorten the story and save it.
 
 Run i is a pure function of the seed and i, so --runs and --events find the same whatever --jobs is.
-Every eighth run is for liveness: chaos, healing, then progress under a fair adversary.
+Some runs are for liveness: chaos, healing, then progress under a fair adversary.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from protosim.plan import Wish, plan
 from protosim.program import Program
 from protosim.run import Run, make_schedule, simulate
 from protosim.show import text
-from protosim.shrink import shrink
+from protosim.shrink import Shrunk, shrink
 
 RUNS = 1_000  # where no bound is given
 TRIES = 4  # comparisons of a run that is known to differ from itself: two of these may agree by chance
@@ -171,30 +171,35 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     started = time.monotonic()
     try:
         with out.progress() as tick:
-            shorter = shorten(program, run, wish, tick)
+            shortened = shorten(program, run, wish, tick)
     except KeyboardInterrupt:
         out.note("Interrupted while shortening: the run as it was found is kept.")
         return saved
-    if shorter is None:
+    if shortened is None:
         out.say(f"It could not be shortened: its {run.events:,} events are kept as they are.")
         return saved
-    short = shorter.scenario
+    short, shorter = shortened
+    assert shorter.violation is not None
+    other = short.origin != run.scenario
+    broke = "" if shorter.violation.invariant.title == title else f", where {shorter.violation.invariant.title} breaks"
     out.prose(
-        f"Shortened from {run.events:,} events on {nodes} nodes to {len(short.script or ())} on {short.nodes}, "
+        f"Shortened {'a shorter run of this hunt' if other else 'it'} from {short.events:,} events on "
+        f"{short.origin.nodes} nodes to {len(short.scenario.script or ())} on {short.scenario.nodes}{broke}, "
         f"in {time.monotonic() - started:.1f} s."
     )
-    saved = describe(program, shorter, where)
+    made_from = {"made_from": {"seed": short.origin.seed, "events": short.events}} if other else {}
+    saved = describe(program, shorter, {**where, **made_from})
     counterexample.save(path, saved)
     return saved
 
 
-def shorten(program: Program, run: Run, wish: Wish, tick: Tick) -> Run | None:
-    """The run of the shortest script, or None."""
+def shorten(program: Program, run: Run, wish: Wish, tick: Tick) -> tuple[Shrunk, Run] | None:
+    """The shortest story and its run, or None."""
     assert run.violation is not None
     name = run.violation.invariant.name
     short = shrink(program, run.scenario, name, lambda left: tick(0, f"shortening: {left} events"), wish)
-    shorter = simulate(program, short) if short is not None else None
-    return shorter if shorter is not None and shorter.violation is not None else None
+    shorter = simulate(program, short.scenario) if short is not None else None
+    return (short, shorter) if short is not None and shorter is not None and shorter.violation is not None else None
 
 
 def tell_saved(program: Program, saved: Counterexample, path: Path, out: Output) -> dict[str, Any]:

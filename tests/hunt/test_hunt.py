@@ -36,8 +36,9 @@ def caught(mutant: str, seed: int) -> tuple[Program, Scenario, str]:
 def test_each_named_mutant_is_caught_and_its_story_is_short(mutant: str, seed: int) -> None:
     program, scenario, invariant = caught(mutant, seed)
     assert invariant in FIVE[mutant]
-    short = shrink(program, scenario, invariant, wish=Wish(seed=seed))
-    assert short is not None
+    shrunk = shrink(program, scenario, invariant, wish=Wish(seed=seed))
+    assert shrunk is not None
+    short = shrunk.scenario
     assert short.script is not None
     assert len(short.script) <= LONG
     assert short.nodes <= 5
@@ -105,7 +106,7 @@ def test_a_replay_is_identical_gone_or_diverged() -> None:
     program, scenario, invariant = caught("raft.commit_current_term", 2)
     short = shrink(program, scenario, invariant)
     assert short is not None
-    story = saved(program, short)
+    story = saved(program, short.scenario)
 
     same = replay(story, program)
     assert (same.outcome, same.identical, same.same_source) == ("same", True, True)

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-import simpy
+from simpy.core import EmptySchedule
 
 from protosim.clock import Clock
 from protosim.program import reference
@@ -65,7 +65,7 @@ def test_the_clock_alone_is_a_simpy_environment() -> None:
     clock.process(watcher())
     clock.run()
     assert order == ["a at 10", "b at 20", "watcher at 20"]
-    with pytest.raises(simpy.core.EmptySchedule):
+    with pytest.raises(EmptySchedule):
         clock.step()
     with pytest.raises(ValueError, match="whole microseconds"):
         clock.timeout(0.5)
