@@ -16,7 +16,6 @@ from protosim.script import ScriptedWorld
 from protosim.shrink import broken_name
 
 Outcome = Literal["same", "other", "gone", "diverged"]
-EXIT = {"same": 1, "other": 1, "gone": 0, "diverged": 2}
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ from protosim.keys import SIZE
 from protosim.scenario import Scenario, Step
 from protosim.schedule import Schedule
 from protosim.values import from_wire, to_wire
-from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, World
+from protosim.world import CRASH, DELIVER, REQUEST, TIMEOUT, World
 
 
 class ScriptedWorld(World):
@@ -81,7 +81,7 @@ class ScriptedWorld(World):
         if step.do == "request" and up and step.op not in self.requests:
             return self.ask(node, step.op, from_wire(step.command, _COMMANDS))
         if step.do == "crash" and up:
-            self._crash_now(node, step.kept)
+            self.crash_between(node, step.kept)
             return False
         if step.do == "restart" and not up:
             return self.start(node)
@@ -113,14 +113,6 @@ class ScriptedWorld(World):
         if step.age < len(alike) and not alike[-1 - step.age][2]:
             return alike[-1 - step.age]
         return next((entry for entry in reversed(alike) if not entry[2]), None)
-
-    def _crash_now(self, node: int, kept: Kept) -> None:
-        self._happen(START, node, (CRASH, kept), b"crash")
-        if self.recorder is not None:
-            self.recorder.before(self, (), (), None)
-        self.crash(node, kept)
-        if self.recorder is not None:
-            self.recorder.after(self, None, kept)
 
     def _crash_point(self, effects: Sequence[Effect]) -> tuple[int | None, Kept]:
         step = self.current

@@ -588,8 +588,11 @@ class World(Clock):
                     fault.crashed(self, number, node)
 
     def strike(self, node: int, bits: int) -> None:
-        """A crash between two events, itself an event; the bits choose what it keeps of the unsynced writes."""
-        kept = choose_kept(self.disks[node].unsynced(), self.disks[node].journal_sizes(), bits)
+        """A crash between two events; the bits choose what it keeps of the unsynced writes."""
+        self.crash_between(node, choose_kept(self.disks[node].unsynced(), self.disks[node].journal_sizes(), bits))
+
+    def crash_between(self, node: int, kept: Kept) -> None:
+        """A crash between two events, which is an event itself."""
         self._happen(START, node, (CRASH, kept), b"crash")
         if self.recorder is not None:
             self.recorder.before(self, (), (), None)
