@@ -101,5 +101,5 @@ class Beyond:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: "; the nearest is X", or nothing."""
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"; the nearest is {close[0]}" if close else ""

@@ -10,7 +10,9 @@ import cattrs
 
 from protosim import files
 from protosim.errors import UserError
-from protosim.program import Program
+from protosim.program import Program, from_source
+from protosim.program import load as load_program
+from protosim.run import Run
 from protosim.scenario import Scenario
 
 SCHEMA = "protosim/counterexample/1"
@@ -23,6 +25,7 @@ class Counterexample:
     scenario: Scenario
     mutants: tuple[str, ...] = ()
     source: str = ""  # the file that --source named, if it was not the protocol's own
+    code: str = ""  # that file's text with the mutants applied, so that a repair in place does not lose the story
     source_digest: str = ""  # of the text that was run, mutants applied
     invariant: str
     message: str
@@ -42,6 +45,31 @@ class Counterexample:
         return ("crash",) * crashes + ("duplication",) * twice
 
 
+def recorded_program(saved: Counterexample) -> Program:
+    """The code in which it was found: the saved text, or the protocol's own with its mutants."""
+    protocol = saved.scenario.protocol
+    if saved.code:
+        return from_source(protocol, saved.code, mutants=saved.mutants, origin=saved.source)
+    return load_program(protocol, saved.mutants)
+
+
+def describe(program: Program, run: Run, found: dict[str, Any]) -> Counterexample:
+    """A run as a counterexample; one in which a handler failed has no invariant."""
+    broken = run.violation or run.warning
+    return Counterexample(
+        scenario=run.scenario,
+        mutants=program.mutants,
+        source=program.origin,
+        code=program.source if program.origin else "",
+        source_digest=source_digest(program),
+        invariant=broken.invariant.name if broken else "",
+        message=broken.sentence if broken else run.failure,
+        digest=run.digest,
+        events=run.events,
+        found=found,
+    )
+
+
 def source_digest(program: Program) -> str:
     return blake2b(program.source.encode(), digest_size=16).hexdigest()
 
@@ -56,8 +84,9 @@ def _checksum(body: Any) -> str:
     return blake2b(json.dumps(body, sort_keys=True, separators=(",", ":")).encode(), digest_size=16).hexdigest()
 
 
-def load(path: Path) -> Counterexample:
+def load(path: Path | str) -> Counterexample:
     """Raises UserError, with a sentence, for a file that is missing, cut short, edited, or of another version."""
+    path = Path(path)
     try:
         text = path.read_text("utf-8")
     except OSError as error:

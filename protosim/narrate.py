@@ -78,7 +78,7 @@ class StoryRecorder:
             "detail": detail,
             "peer": peer,
             "cause": cause,
-            "refused": tuple(name for names in refused for name in names),
+            "refused": tuple(dict.fromkeys(name for names in refused for name in names)),
             "wrote": tuple(_spell_write(e) for e in done if e[0] in (WRITE, STORE)),
             "sent": tuple((e[1], spell(e[2])) for e in done if e[0] == SEND),
             "applied": tuple(f"{e[1]}: {spell(e[2]) if e[2] is not None else 'no-op'}" for e in done if e[0] == APPLY),

@@ -33,8 +33,8 @@ class Shrinker:
     program: Program
     best: Scenario
     invariants: tuple[str, ...]  # any of these will do; none for a failure of the protocol
+    budget: int  # events; an attempt costs a few more for its set-up
     replayed: int = 0
-    budget: int = 120_000  # events; an attempt costs a few more for its set-up
     progress: Callable[[int], None] | None = None
 
     def breaks(self, scenario: Scenario) -> Scenario | None:
@@ -94,11 +94,12 @@ def record(program: Program, scenario: Scenario) -> Steps:
     return tuple(recorder.steps)
 
 
+BUDGET = 120_000  # events spent on shortening
 SHORT = 150  # events of a run that is shortened at once
 SEARCH = 60_000  # events spent on looking for a shorter run
 SEEDS = 1_000
 LONG = 40
-"""A story longer than this is tried again with leave to break another invariant than the run did."""
+"""A story longer than this is looked for again, in runs that break any invariant."""
 
 
 def shrink(
@@ -112,7 +113,21 @@ def shrink(
 
     It may be made from a shorter run under another seed; with the hunt's `wish`, from any run of that hunt.
     """
-    scenario = _shorter_run(program, scenario, invariant, wish)
+    shrunk = _from_run(program, _shorter_run(program, scenario, (invariant,), wish), (invariant,), BUDGET, progress)
+    if shrunk is None or not invariant or len(shrunk.scenario.script or ()) <= LONG:
+        return shrunk
+    always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
+    other = _from_run(program, _shorter_run(program, scenario, always, wish), always, BUDGET // 2, progress)
+    return min(shrunk, other or shrunk, key=lambda s: len(s.scenario.script or ()))
+
+
+def _from_run(
+    program: Program,
+    scenario: Scenario,
+    invariants: tuple[str, ...],
+    budget: int,
+    progress: Callable[[int], None] | None,
+) -> Shrunk | None:
     steps = record(program, scenario)
     bare = attrs.evolve(
         scenario,
@@ -123,19 +138,16 @@ def shrink(
         heal=None,
         events=max(len(steps) * 2, 100),
     )
-    best = _shorten(Shrinker(program, bare, (invariant,) if invariant else (), progress=progress))
-    if best is not None and len(best.script or ()) > LONG and invariant:
-        always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
-        best = _shorten(Shrinker(program, best, always, budget=60_000, progress=progress)) or best
+    best = _shorten(Shrinker(program, bare, tuple(filter(None, invariants)), budget=budget, progress=progress))
     return None if best is None else Shrunk(best, scenario, len(steps))
 
 
-def _shorter_run(program: Program, scenario: Scenario, invariant: str, wish: Wish | None) -> Scenario:
-    """A run that breaks the invariant sooner: of the same kind under other seeds, or of the same hunt.
+def _shorter_run(program: Program, scenario: Scenario, invariants: tuple[str, ...], wish: Wish | None) -> Scenario:
+    """A run that breaks one of these sooner: of the same kind under other seeds, or of the same hunt.
 
     Shortening costs the square of a run's length, so that a shorter run is worth some searching.
     """
-    run = probe(program, scenario, (invariant,))
+    run = probe(program, scenario, invariants)
     spent = 0
     for again in range(SEEDS):
         if run.events <= SHORT or spent >= SEARCH:
@@ -145,9 +157,9 @@ def _shorter_run(program: Program, scenario: Scenario, invariant: str, wish: Wis
             other = plan(program, attrs.evolve(wish, seed=seed, nodes=scenario.nodes, events=events), 0)
         else:
             other = attrs.evolve(scenario, seed=seed, events=events, forks=(), heal=None)
-        found = probe(program, other, (invariant,))
+        found = probe(program, other, invariants)
         spent += found.events
-        if broken_name(found) == invariant and (found.violation is not None) == (run.violation is not None):
+        if broken_name(found) in invariants and bool(found.failure) == bool(run.failure):
             scenario, run = other, found
     return scenario
 

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from protosim import counterexample, files
-from protosim.counterexample import Counterexample, source_digest
+from protosim.counterexample import Counterexample, describe
 from protosim.determinism import compare
 from protosim.errors import UserError
 from protosim.hunt import Found, Trial, hunt
@@ -125,22 +125,6 @@ def require_determinism(program: Program, run: Run) -> None:
 
 
 # -- Keeping what was found --------------------------------------------------------------------------
-
-
-def describe(program: Program, run: Run, found: dict[str, Any]) -> Counterexample:
-    """A run as a counterexample; one in which a handler failed has no invariant."""
-    broken = run.violation or run.warning
-    return Counterexample(
-        scenario=run.scenario,
-        mutants=program.mutants,
-        source=program.origin,
-        source_digest=source_digest(program),
-        invariant=broken.invariant.name if broken else "",
-        message=broken.sentence if broken else run.failure,
-        digest=run.digest,
-        events=run.events,
-        found=found,
-    )
 
 
 def _where(found: Found, trial: Trial, wish: Wish) -> dict[str, Any]:

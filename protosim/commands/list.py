@@ -74,6 +74,7 @@ def _mutations(protocols: Sequence[str]) -> list[Row]:
                     "aliases": list(mutation.aliases),
                     "breaks": list(mutation.breaks),
                     "title": mutation.title,
+                    "clause": mutation.clause,
                     "kind": str(mutation.kind),
                     "catalogued": mutation.id in catalogued,
                 }

@@ -23,6 +23,9 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     source = engine.apply_all(program.source, drift)
     diff = engine.diff(program.source, source, f"protocols/{program.name}.py")
     text = diff if args.diff else source
+    if args.diff:
+        for mutation in drift:
+            out.note(f"{mutation.id}: {mutation.title} {mutation.clause}".rstrip())
     if args.output:
         files.write(Path(args.output), text)
         out.say(f"Wrote {args.output}.")

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from protosim import counterexample, files
-from protosim.commands.hunt import describe
-from protosim.counterexample import Counterexample
-from protosim.errors import UserError
+from protosim.counterexample import Counterexample, describe, recorded_program
 from protosim.output import Answer, Output, Status
 from protosim.program import Program, load
 from protosim.replay import Replayed, replay
@@ -40,16 +38,6 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     if args.output:
         data["counterexample"] = _save(saved, replayed, program, Path(args.output), out)
     return Answer(STATUS[replayed.outcome], data)
-
-
-def recorded_program(saved: Counterexample) -> Program:
-    """The code that the file names: the protocol's own or --source's, with its mutants."""
-    try:
-        return load(saved.scenario.protocol, saved.mutants, saved.source or None)
-    except UserError as error:
-        if not saved.source or Path(saved.source).exists():
-            raise
-        raise UserError(f"{error} It is the code that this was found in: name it, or another, with --source.") from None
 
 
 def preserved(saved: Counterexample, program: Program) -> float | None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import attrs
 
 from protosim import counterexample, files
-from protosim.commands.replay import recorded_program
-from protosim.counterexample import source_digest
+from protosim.counterexample import recorded_program, source_digest
 from protosim.narrate import tell
 from protosim.output import Answer, Output, command
 from protosim.story import Story

@@ -28,7 +28,7 @@ from protosim.errors import UserError
 from protosim.score import step
 
 ISOLATION = "not isolated"
-SILENCE = 20.0  # seconds without an answer after which a worker is given up
+SILENCE = 60.0  # seconds without an answer after which a worker is given up; a starved machine is slow
 LARGEST_ANSWER = 8 << 20  # bytes of a frame from a worker
 NOTHING_WRONG = b'""'  # the answer to a source that could be loaded
 FIXED = {"PYTHONHASHSEED": "0"}  # a worker's whole environment

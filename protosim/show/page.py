@@ -112,7 +112,7 @@ SCRIPT = """
     position.textContent = `Moment ${current + 1} of ${articles.length}`;
     for (const name of ["first", "previous"]) button(name).disabled = current === 0;
     for (const name of ["next", "last"]) button(name).disabled = current === last;
-    history.replaceState(null, "", "#" + articles[current].id);
+    if (scroll !== null) history.replaceState(null, "", "#" + articles[current].id);
     const row = document.getElementById("at-" + number(current));
     if (scroll) row.scrollIntoView({ block: "nearest", inline: "nearest" });
     const actor = articles[current].querySelector("th.actor");
@@ -152,7 +152,7 @@ SCRIPT = """
 
   for (const article of articles) article.querySelector("details").open = true;
   nav.hidden = false;
-  show(fromAddress(), false);
+  show(fromAddress(), null);  // the address stays as it came, so that the page opens at its heading
 })();
 """
 

@@ -154,7 +154,8 @@ def test_a_candidate_scores_nothing_that(
 ) -> None:
     shorten(monkeypatch, 1, ("kill", "chaos", "live"))
     monkeypatch.setattr(judging, "STRIKES", 1)
-    monkeypatch.setattr(pools, "SILENCE", 4.0)
+    if "time.sleep" in code:
+        monkeypatch.setattr(pools, "SILENCE", 4.0)
     source = REFERENCE if base == RIGHT else drifted()
     result = judge(f"{source}\n{code}\n{HOOK if 'def f(' in code else ''}", tmp_path)
     assert result.score == 0
