@@ -12,7 +12,7 @@ from protosim.bench.sizes import Sizes
 from protosim.program import reference
 from protosim.run import simulate
 from protosim.score import score
-from protosim.score.suite import load_suite, load_task, scenarios, secret
+from protosim.score.suite import load_suite, load_task, secret, trials
 
 TASK = "fix_raft_safety"
 
@@ -44,8 +44,8 @@ def measure(sizes: Sizes, progress: Callable[[str], None]) -> Workers | None:
     events = sum(run["events"] for run in result.runs.values())
     progress(f"{TASK}, in this process")
     started = time.monotonic()
-    for scenario in scenarios(task, load_suite(TASK, using), using).values():
-        simulate(program, scenario)
+    for trial in trials(task, load_suite(TASK, using), using):
+        simulate(program, trial.scenario)
     here = time.monotonic() - started
     return Workers(
         runs=len(result.runs),
