@@ -19,6 +19,9 @@ def draw(draw: Draw, pace: int) -> dict[str, int]:
     return {"bound_ppm": draw.choice("bound_ppm", (100, 10_000, 200_000))}
 
 
+MOST = 900_000  # millionths: a clock goes on, if only at a tenth of its pace
+
+
 def rates(nodes: int, bound_ppm: int, bits: int) -> list[int]:
     """Ticks of each clock in a million microseconds, uniform within the bound."""
     return [1_000_000 - bound_ppm + mix(bits ^ node) % (2 * bound_ppm + 1) for node in range(nodes)]
@@ -31,4 +34,4 @@ class ClockDrift(Fault):
 
 
 def make(params: dict[str, int]) -> Fault:
-    return ClockDrift({"bound_ppm": 10_000, **params})
+    return ClockDrift({"bound_ppm": min(params.get("bound_ppm", 10_000), MOST)})

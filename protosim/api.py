@@ -9,11 +9,15 @@ An observer watches runs from outside. It reads messages, durable writes, applie
 never what a node says about itself.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from types import FunctionType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import attrs
 
+from protosim.values import Value
 from protosim.values import conforms as conforms
 from protosim.values import message as message
 from protosim.values import value as value
@@ -278,22 +282,33 @@ class Node(Generic[D]):
     def copy(self) -> "Node[D]":
         """An independent twin in the same state."""
         twin = object.__new__(type(self))
-        for name, content in self.__dict__.items():
-            twin.__dict__[name] = _copied(content)
         twin._effects = []
         twin.disk = type(self.disk)(twin._effects, self.disk.__dict__)
+        known = {id(self._effects): twin._effects, id(self.disk): twin.disk}
+        known |= {id(self.disk.__dict__[log]): twin.disk.__dict__[log] for log in self.disk.LOGS}
+        for name, content in self.__dict__.items():
+            if name not in ("_effects", "disk"):
+                twin.__dict__[name] = _copied(content, known)
         return twin
 
 
-def _copied(x: Any) -> Any:
+_SHARED = (int, str, bytes, bool, type(None), Value, Enum, type, FunctionType)
+
+
+def _copied(x: Any, known: dict[int, Any]) -> Any:
+    """A copy that shares only what cannot change. `known` maps what is copied already, by identity."""
     kind = type(x)
+    if isinstance(x, _SHARED):
+        return x
     if kind is dict:
-        return {k: _copied(v) for k, v in x.items()}
-    if kind is list:
-        return [_copied(item) for item in x]
+        return {k: _copied(v, known) for k, v in x.items()}
+    if kind is list and id(x) not in known:
+        return [_copied(item, known) for item in x]
     if kind is set:
         return set(x)
-    return x.copy() if hasattr(x, "copy") and not isinstance(x, Disk) else x
+    if kind is tuple:
+        return tuple([_copied(item, known) for item in x])
+    return copy.deepcopy(x, known)
 
 
 # -- Observers ---------------------------------------------------------------------------------------
@@ -343,8 +358,9 @@ class Observer:
 
     def copy(self, facts: Facts) -> "Observer":
         twin = object.__new__(type(self))
+        known: dict[int, Any] = {}
         for name, content in self.__dict__.items():
-            twin.__dict__[name] = content if name == "facts" else _copied(content)
+            twin.__dict__[name] = content if name == "facts" else _copied(content, known)
         twin.facts = facts
         return twin
 

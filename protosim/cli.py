@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(out, "error", str(error))
     except KeyboardInterrupt:
         return _refuse(out, "inconclusive", "Interrupted before there was anything to tell.")
-    except Exception as error:
+    except BaseException as error:
         if os.environ.get("PROTOSIM_TRACEBACK") == "1":
             traceback.print_exc()
         says = f"internal error: {type(error).__name__}: {error} (this is a bug of protosim)"

@@ -1,6 +1,7 @@
 """Counterexample files: a scenario, what it broke, and what it was found in. Readable JSON with a checksum."""
 
 import json
+from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from protosim.program import Program, from_source
 from protosim.program import load as load_program
 from protosim.run import Run
 from protosim.scenario import Scenario
+from protosim.script import COMMANDS
+from protosim.values import from_wire
 
+LARGEST = 2**64
 SCHEMA = "protosim/counterexample/1"
 
 _convert = cattrs.Converter(forbid_extra_keys=True, omit_if_default=True)
@@ -109,7 +113,34 @@ def _parse(path: Path, data: Any) -> Counterexample:
     if checksum != _checksum(data):
         raise UserError(f"{path} was edited: its checksum does not fit its contents. Hunt again for a fresh one.")
     try:
-        return _convert.structure(data, Counterexample)
+        found = _convert.structure(data, Counterexample)
     except Exception as error:
-        reasons = "; ".join(cattrs.transform_error(error))
-        raise UserError(f"{path} does not hold a counterexample: {reasons}.") from None
+        reasons = cattrs.transform_error(error)
+        raise UserError(f"{path} does not hold a counterexample: {reasons[0]}.") from None
+    wrong = next(_nonsense(found.scenario), "")
+    if wrong:
+        raise UserError(f"{path} does not hold a counterexample: {wrong}.")
+    return found
+
+
+def _nonsense(scenario: Scenario) -> Iterator[str]:
+    """What no hunt has ever written."""
+    if not 1 <= scenario.nodes <= 99:
+        yield f"a cluster of {scenario.nodes} nodes"
+    for name in ("seed", "events", "horizon"):
+        if not 0 <= getattr(scenario, name) < LARGEST:
+            yield f"{name} {getattr(scenario, name)} is out of range"
+    for choice in (scenario.scheduler, *scenario.faults):
+        for name, number in choice.params.items():
+            if not 0 <= number <= 10**9:
+                yield f"{choice.name}:{name}={number} is out of range"
+    for place, step in enumerate(scenario.script or (), 1):
+        numbers = (step.at, step.fingerprint, step.repeat, step.age, step.op, step.clock or 0, step.cut or 0)
+        kept = [n + 1 for pair in step.kept for n in pair]
+        if not all(0 <= number < LARGEST for number in (*numbers, *kept)):
+            yield f"step {place} has a number out of range"
+        if step.do == "request":
+            try:
+                from_wire(step.command, COMMANDS)
+            except ValueError as error:
+                yield f"step {place}: {error}"

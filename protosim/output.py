@@ -15,6 +15,8 @@ from typing import Any, Literal, TextIO
 
 import attrs
 
+from protosim.errors import UserError
+
 Status = Literal["ok", "violation", "inconclusive", "error"]
 EXIT: dict[Status, int] = {"ok": 0, "violation": 1, "inconclusive": 2, "error": 3}
 _STYLE: dict[Status, str] = {"ok": "32", "violation": "1;31", "inconclusive": "33", "error": "31"}
@@ -75,6 +77,11 @@ class Output:
             # What Python still holds for stdout goes nowhere, quietly, when it exits.
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+        except OSError as error:
+            self.deaf = True
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+            raise UserError(f"The output cannot be written: {error.strerror}.") from None
 
     # -- The terminal --------------------------------------------------------------------------------
 

@@ -99,7 +99,9 @@ def _execute(name: str, source: str, title: str) -> types.ModuleType:
             exec(code, module.__dict__)
     except UserError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise UserError(f"{title} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 

@@ -13,7 +13,7 @@ from protosim.errors import UserError
 from protosim.program import Program, modules, nearest
 from protosim.scenario import Choice, Scenario
 from protosim.schedule import Schedule
-from protosim.watchdog import watched
+from protosim.watchdog import Looping, watched
 from protosim.world import DELIVER, REQUEST, START, TIMEOUT, Broken, ProtocolFailure, World
 
 
@@ -53,8 +53,9 @@ class LocalHost:
                 node.request(event[1], event[2])
             else:
                 node.start()
-        except (Exception, SystemExit) as error:
-            api.refusals.clear()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise failure(self.ids[at], event, error) from error
         return node._effects, api.refusals
 
@@ -67,11 +68,25 @@ class LocalHost:
 
 def failure(node: str, event: tuple[Any, ...], error: BaseException) -> ProtocolFailure:
     """The sentence for an exception in a handler: what, where, and the event that led to it."""
-    if isinstance(error, ProtocolFailure):
-        return error
+    if isinstance(error, ProtocolFailure | Looping):
+        return ProtocolFailure(str(error))
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].name}, line {frames[-1].lineno}" if frames else "an unknown place"
-    return ProtocolFailure(f"{type(error).__name__}: {error}, in {where}, while {node} handled {spell_event(event)}")
+    return ProtocolFailure(f"{says(error)}, in {where}, while {node} handled {printable(spell_event(event))}")
+
+
+def says(error: BaseException) -> str:
+    """An exception for a person, whatever its own methods do."""
+    try:
+        return printable(f"{type(error).__name__}: {error}")
+    except Exception:
+        return f"{type(error).__name__}, which cannot be spelled"
+
+
+def printable(text: str, longest: int = 400) -> str:
+    """On one line, without anything that a terminal would obey."""
+    cut = "".join(c if c.isprintable() else "?" for c in text[:longest])
+    return cut if len(text) <= longest else f"{cut}…"
 
 
 def spell_event(event: tuple[Any, ...]) -> str:
@@ -90,13 +105,20 @@ def spell_event(event: tuple[Any, ...]) -> str:
 def run_to_end(world: World, host: LocalHost) -> None:
     """Drive the world until it is over. Raises ProtocolFailure."""
     advance, resume, step = world.advance, world.resume, host.step
+    api.refusals.clear()
     with watched(world):
-        while advance():
-            effects, refused = step(world)
-            resume(effects, refused)
-            effects.clear()
-            if refused:
-                refused.clear()
+        try:
+            while advance():
+                effects, refused = step(world)
+                resume(effects, refused)
+                effects.clear()
+                if refused:
+                    refused.clear()
+        except (ProtocolFailure, KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:
+            what = f"what {world.ids[world.at]} asked for, handling {printable(spell_event(world.pending))}"
+            raise ProtocolFailure(f"{what}, cannot be carried out: {says(error)}") from error
 
 
 @attrs.define

@@ -12,12 +12,13 @@ from zlib import crc32
 
 import attrs
 
+from protosim import api
 from protosim.api import SEND, Effect, NodeId, Observer, ProtocolSpec
 from protosim.disk import Kept
 from protosim.keys import SIZE
 from protosim.scenario import Scenario, Step
 from protosim.schedule import Schedule
-from protosim.values import from_wire, to_wire
+from protosim.values import from_wire, to_wire, value_classes
 from protosim.world import CRASH, DELIVER, REQUEST, TIMEOUT, World
 
 
@@ -79,7 +80,7 @@ class ScriptedWorld(World):
                 slot[0] = -1
                 return self._happen(TIMEOUT, node, (TIMEOUT, step.timer), step.timer.encode())
         if step.do == "request" and up and step.op not in self.requests:
-            return self.ask(node, step.op, from_wire(step.command, _COMMANDS))
+            return self.ask(node, step.op, from_wire(step.command, COMMANDS))
         if step.do == "crash" and up:
             self.crash_between(node, step.kept)
             return False
@@ -130,14 +131,7 @@ class ScriptedWorld(World):
         return twin
 
 
-def _command_classes() -> dict[str, Any]:
-    from protosim import api
-    from protosim.values import value_classes
-
-    return value_classes([api])
-
-
-_COMMANDS = _command_classes()
+COMMANDS = value_classes([api])  # what clients may ask
 
 
 def sent_keys(world: World, effects: Sequence[Effect]) -> Iterator[tuple[int, NodeId, Any]]:

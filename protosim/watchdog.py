@@ -10,14 +10,16 @@ TICK = 0.5  # seconds of CPU time
 PATIENCE = 4  # ticks without a new event
 
 
+class Looping(BaseException):
+    """A handler used up its CPU time. No `except Exception` in a protocol swallows it."""
+
+
 @contextlib.contextmanager
 def watched(world: Any) -> Generator[None]:
-    """Within this block the world must count a new event every two seconds of CPU time, or ProtocolFailure is raised.
+    """Within this block the world must count a new event every two seconds of CPU time, or Looping is raised.
 
     Works in a main thread where the system has interval timers (not on Windows); elsewhere it does nothing.
     """
-    from protosim.world import ProtocolFailure
-
     seen, idle = -1, 0
 
     def tick(*_: Any) -> None:
@@ -27,7 +29,7 @@ def watched(world: Any) -> Generator[None]:
         if idle >= PATIENCE:
             from protosim.run import spell_event
 
-            raise ProtocolFailure(
+            raise Looping(
                 f"{world.ids[world.at]} used {TICK * PATIENCE:g} s of CPU time on one event, "
                 f"{spell_event(world.pending)}: it seems to loop for ever"
             )

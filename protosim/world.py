@@ -35,6 +35,7 @@ HEAL = 5  # (...,)
 CRASH = 6  # only an event, never in the heap
 
 ODD = 0x9E3779B97F4A7C15  # spreads the clock's small numbers over 64 bits
+LONGEST_TIMER = 10**12  # microseconds
 LONGEST_QUIET = 100_000  # heap entries without an event, after which a run is over: everybody is down
 STEP_US = 1_000  # what an event takes where the schedule has priorities instead of times
 
@@ -491,6 +492,8 @@ class World(Clock):
     def _set_timer(self, at: int, effect: Effect) -> None:
         """A timer is [its deadline or -1, when its entry in the heap is due or -1, what keys its draws]."""
         _, timer, shortest, longest = effect
+        if not 0 < shortest <= longest <= LONGEST_TIMER:
+            raise ProtocolFailure(f"{self.ids[at]} set {timer} to a range of {shortest} to {longest} microseconds")
         slot = self.timers[at].get(timer)
         if slot is None:
             slot = self.timers[at][timer] = [-1, -1, label(f"{self.ids[at]}/{timer}")]

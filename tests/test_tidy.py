@@ -32,6 +32,10 @@ BANNED_WHERE_PURE = {
 }
 MAY_CALL_HASH_OR_ID = {  # (path, call) -> why no run can depend on it
     ("protosim/schedule.py", "id(owner)"): "names an object within one copy, and is never ordered",
+    ("protosim/api.py", "id(self._effects)"): "the same",
+    ("protosim/api.py", "id(self.disk)"): "the same",
+    ("protosim/api.py", "id(self.disk.__dict__[log])"): "the same",
+    ("protosim/api.py", "id(x)"): "the same",
 }
 VAGUE = {"util", "utils", "manager", "managers", "helper", "helpers"}
 

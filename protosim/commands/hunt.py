@@ -69,6 +69,8 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         data |= tell_saved(program, saved, path, out)
         out.say(f"  page:   {command('show', str(path), '--html', str(path.with_suffix('.html')))}")
         return Answer("violation", data)
+    if program.origin and found.runs and not found.failures:
+        require_determinism(program, simulate(program, plan(program, wish, 0)))
     if trial is not None and args.output:
         counterexample.save(path, describe(program, trial.run, _where(found, trial, wish)))
         data["counterexample"] = str(path)

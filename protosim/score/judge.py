@@ -1,9 +1,9 @@
 """The judge: plays a suite's runs with the candidate's nodes in workers, and says how each ended.
 
 Scheduler, network, crashes, clocks, disks, invariants and client histories are here; a worker sees
-one event of one node at a time. All runs go on at once, in two halves that take turns: while
-workers handle the events of one half, the effects of the other are carried out. Who is asked what,
-and in which order, depends on the suite and the answers alone.
+one event of one node at a time. All runs go on at once, in rounds: each asks about its next event,
+then worker after worker answers; while the effects of one's answers are carried out, the next are
+still at work. Who is asked what, and in which order, depends on the suite and the answers alone.
 
 The n-th boot of a run takes place in worker n. So no two nodes of a run, and no two lives of a
 node, ever share a worker.
@@ -146,13 +146,9 @@ class Judge:
     def play(self, trials: Sequence[Trial]) -> dict[str, Outcome]:
         """Every run to its end; by name."""
         games = [self._begin(trial, slot) for slot, trial in enumerate(trials)]
-        halves = [games[0::2], games[1::2]]
-        asked = [self._ask(half) for half in halves]
-        while any(asked):
-            for i, half in enumerate(halves):
-                self._hear(asked[i])
-                self._give_up_at_last(games)
-                asked[i] = self._ask(half)
+        while asked := self._ask(games):
+            self._hear(asked)
+            self._give_up_at_last(games)
             if self.progress is not None:
                 self.progress(sum(game.outcome is not None for game in games), len(games))
         return {game.trial.run.name: game.outcome for game in games if game.outcome is not None}
@@ -193,9 +189,8 @@ class Judge:
 
     def _hear(self, asked: dict[Worker, list[Game]]) -> None:
         """Take the answers, and carry out what they say."""
-        heard = self.pool.collect(list(asked))
         for seat, games in asked.items():
-            answers = self._answers(seat, heard.get(seat), len(games))
+            answers = self._answers(seat, seat.hear(), len(games))
             for i, game in enumerate(games):
                 if answers is None:
                     game.lost(seat)

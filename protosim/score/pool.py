@@ -11,14 +11,14 @@ processes, start many and leave some behind. So results say ISOLATION until a sa
 import compileall
 import contextlib
 import os
-import selectors
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from pathlib import Path
 
 import attr
@@ -84,59 +84,39 @@ class Worker:
         os.set_blocking(self.back, False)
         self.outbox, self.inbox = bytearray(), bytearray()
         self.owed = 0  # answers
+        self.deadline = 0.0  # for these
         self.loaded = False
         self.silent = False
         self.dead = ""
         self.post(source)
 
     def post(self, content: object) -> None:
-        """Send a frame, or as much of it as the pipe takes; `flush` sends the rest."""
+        """Send a frame, or as much of it as the pipe takes; `hear` sends the rest."""
         if not self.dead:
             self.owed += 1
+            self.deadline = time.monotonic() + SILENCE
             self.outbox += step.pack(content)
-            self.flush()
+            self._send()
 
-    def flush(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            try:
-                while self.outbox and not self.dead:
-                    del self.outbox[: os.write(self.to, self.outbox)]
-            except BrokenPipeError:
-                self.kill("it stopped to listen")
-
-    def receive(self) -> None:
-        """Take what has come, but not much more than is owed."""
-        if self.dead:
-            return
-        try:
-            data = os.read(self.back, 1 << 16)
-        except BlockingIOError:
-            return
-        if not data:
-            self.kill("it ended without an answer")
-        self.inbox += data
-        if len(self.inbox) > self.owed * LARGEST_ANSWER:
-            self.kill(f"it sent more than {LARGEST_ANSWER} bytes")
-
-    def answer(self) -> bytes | None:
-        """The next answer to events, if it is there."""
+    def hear(self) -> bytes | None:
+        """The next answer to events. None if the worker is dead, or dead now for what it did."""
         if not self.loaded:
             loaded = self._frame()
-            if loaded is None:
-                return None
             self.loaded = True
-            if loaded != NOTHING_WRONG:
+            if loaded is not None and loaded != NOTHING_WRONG:
                 self.kill(_sentence(loaded))
         return self._frame()
 
     def _frame(self) -> bytes | None:
         header = step.LENGTH.size
-        if self.dead or len(self.inbox) < header:
-            return None
-        end = header + step.LENGTH.unpack_from(self.inbox)[0]
-        if end > LARGEST_ANSWER:
-            self.kill(f"it announced a frame of {end} bytes")
-        if self.dead or len(self.inbox) < end:
+        self._await(header)
+        end = header
+        if not self.dead:
+            end += step.LENGTH.unpack_from(self.inbox)[0]
+            if end > LARGEST_ANSWER:
+                self.kill(f"it announced a frame of {end} bytes")
+        self._await(end)
+        if self.dead:
             return None
         body = bytes(self.inbox[header:end])
         del self.inbox[:end]
@@ -145,6 +125,43 @@ class Worker:
             self.kill("it sent more than was asked for")
             return None
         return body
+
+    def _await(self, size: int) -> None:
+        """Move bytes both ways until so many have come."""
+        while len(self.inbox) < size and not self.dead:
+            self._send()
+            if not self._receive() and not self._ready(self.deadline - time.monotonic()):
+                self.silent = True
+                self.kill(f"it was silent for {SILENCE:g} s")
+
+    def _ready(self, seconds: float) -> bool:
+        """Whether within this time there is something to read, or room for the rest of a frame."""
+        poll = select.poll()
+        poll.register(self.back, select.POLLIN)
+        if self.outbox:
+            poll.register(self.to, select.POLLOUT)
+        return bool(poll.poll(max(seconds, 0) * 1000))
+
+    def _send(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            try:
+                while self.outbox and not self.dead:
+                    del self.outbox[: os.write(self.to, self.outbox)]
+            except BrokenPipeError:
+                self.kill("it stopped to listen")
+
+    def _receive(self) -> bool:
+        """Take some of what has come; whether it was anything."""
+        if self.dead:
+            return True
+        try:
+            data = os.read(self.back, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not data:
+            self.kill("it ended without an answer")
+        self.inbox += data
+        return True
 
     def kill(self, why: str) -> None:
         """End the process with whatever it started, as far as that has stayed in its session."""
@@ -155,8 +172,8 @@ class Worker:
             self.process.kill()
             self.process.wait()
             for pipe in (self.process.stdin, self.process.stdout):
+                assert pipe is not None
                 with contextlib.suppress(OSError):
-                    assert pipe is not None
                     pipe.close()
 
 
@@ -174,54 +191,22 @@ class Pool:
     def __init__(self, root: Path, source: str) -> None:
         self.root, self.source = root, source
         self.workers: dict[int, Worker] = {}
-        self.started = 0
 
     def worker(self, number: int) -> Worker:
         """The worker of this number, a new one if it is dead."""
         found = self.workers.get(number)
         if found is None or found.dead:
             found = self.workers[number] = Worker(self.root, self.source)
-            self.started += 1
         return found
 
     def load(self) -> str:
         """Try the candidate in worker 0: why it cannot be loaded, or nothing."""
         worker = self.worker(0)
         worker.post([])
-        if self.collect([worker]).get(worker) != b"[]":
+        if worker.hear() != b"[]":
             worker.kill("its first answers are no frames")
         return worker.dead
-
-    def collect(self, workers: Iterable[Worker]) -> dict[Worker, bytes]:
-        """One answer of each; of a worker that is dead afterwards, none."""
-        answers: dict[Worker, bytes] = {}
-        waiting = [worker for worker in workers if not self._taken(worker, answers)]
-        deadline = time.monotonic() + SILENCE
-        while waiting and time.monotonic() < deadline:
-            _wait(waiting, deadline - time.monotonic())
-            waiting = [worker for worker in waiting if not self._taken(worker, answers)]
-        for worker in waiting:
-            worker.silent = True
-            worker.kill(f"it was silent for {SILENCE:g} s")
-        return answers
-
-    def _taken(self, worker: Worker, answers: dict[Worker, bytes]) -> bool:
-        body = worker.answer()
-        if body is not None:
-            answers[worker] = body
-        return body is not None or bool(worker.dead)
 
     def close(self) -> None:
         for worker in self.workers.values():
             worker.kill("the score is done")
-
-
-def _wait(workers: list[Worker], seconds: float) -> None:
-    """Until one of them has said something or can be told the rest of a frame; move the bytes."""
-    with selectors.DefaultSelector() as selector:
-        for worker in workers:
-            selector.register(worker.back, selectors.EVENT_READ, worker.receive)
-            if worker.outbox:
-                selector.register(worker.to, selectors.EVENT_WRITE, worker.flush)
-        for key, _ in selector.select(max(seconds, 0)):
-            key.data()
