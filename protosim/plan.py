@@ -17,6 +17,14 @@ PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "leader_hunter", "pos")
 LIVENESS_EVERY = 12
 """One run in so many is chaos, then healing, then progress under the fair adversary."""
 
+AIMED_EVERY = 4
+"""One run in so many that is not for liveness crashes a fifth of its events between two effects: what is sent before it
+is durable, or written in two steps, is found by little else."""
+AIMED = (
+    Choice("crash", {"every": 0, "down": 100, "aim": 200}),
+    Choice("reordering", {"per_mille": 200, "times": 20}),
+)
+
 RUN_EVENTS = 1_500
 QUIET_US = 600_000_000  # so long at most, for as many events
 CHAOS_US = 1_500_000
@@ -57,9 +65,13 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
     seed = derive(wish.seed, "run", index)
     draw = Draw(seed)
     live = wish.scheduler is None and index % LIVENESS_EVERY == LIVENESS_EVERY - 1
-    scheduler = wish.scheduler or ("fair" if live else PORTFOLIO[index % len(PORTFOLIO)])
+    aimed = not live and not wish.scheduler and wish.faults is None and index % AIMED_EVERY == AIMED_EVERY - 1
+    scheduler = wish.scheduler or ("fair" if live else "walk" if aimed else PORTFOLIO[index % len(PORTFOLIO)])
     params, pace = pace_of(scheduler, draw)
-    faults = draw_faults(draw, pace) if wish.faults is None else fill_faults(wish.faults, draw, pace)
+    if aimed:
+        faults = AIMED
+    else:
+        faults = draw_faults(draw, pace) if wish.faults is None else fill_faults(wish.faults, draw, pace)
     sizes = program.spec.sizes
     return Scenario(
         protocol=program.name,

@@ -17,7 +17,7 @@ ELECTIONS = (
         id="raft.vote_once_per_term",
         title="A server votes for whoever asks, as often as it is asked.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("election_safety",),
+        breaks=("election_safety", "log_matching"),
         clause="Grant only if votedFor is null or the candidate. Fig. 2, RequestVote receiver 2; §5.2",
         edits=(Site("handle_request_vote", "drop-check", "vote_once_per_term"),),
     ),
@@ -33,7 +33,7 @@ ELECTIONS = (
         id="raft.vote_response_current",
         title="A vote of an earlier term counts in the present candidacy.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("election_safety",),
+        breaks=("election_safety", "leader_completeness", "log_matching"),
         clause="A candidate needs votes of a majority for the same term. §5.2; raft.tla, DropStaleResponse",
         edits=(Site("handle_vote_response", "drop-check", "vote_response_current"),),
         sources=("andreev-io/little-raft#44",),
@@ -113,7 +113,7 @@ ELECTIONS = (
         id="raft.vote_cleared_by_leader",
         title="A follower that hears from its leader forgets whom it voted for, although the term is the same.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("election_safety",),
+        breaks=("election_safety", "log_matching"),
         clause="votedFor is the candidate that received the vote in the current term. Fig. 2, state",
         edits=(
             Replace(
@@ -197,7 +197,7 @@ ELECTIONS = (
         id="raft.deposed_leader_leads_on",
         title="Whoever learns of a newer term takes it over, and remains what it was.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=LEADERS,
+        breaks=(*LEADERS, "log_matching"),
         clause="If a term is > currentTerm: set currentTerm, convert to follower. Fig. 2, all servers 2; §5.1",
         edits=(
             Replace(
@@ -239,7 +239,7 @@ REPLICATION = (
         id="raft.prev_log_matches",
         title="A follower takes entries without looking at what comes before them.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=LOGS,
+        breaks=(*LOGS, "durability"),
         clause="Refuse without an entry at prevLogIndex with prevLogTerm. Fig. 2, AppendEntries receiver 2; §5.3",
         edits=(Site("handle_append_entries", "drop-check", "prev_log_matches"),),
     ),
@@ -306,7 +306,7 @@ REPLICATION = (
         id="raft.conflict_kept",
         title="A follower appends what its log lacks, and keeps its own entries where they conflict.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=LOGS,
+        breaks=(*LOGS, "durability"),
         clause="If an existing entry conflicts with a new one, delete it and all that follow it. "
         "Fig. 2, AppendEntries receiver 3; §5.3",
         edits=(
@@ -487,7 +487,7 @@ COMMITMENT = (
         id="raft.applies_what_is_stored",
         title="A server applies entries as soon as they are in its log.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=LOGS,
+        breaks=(*LOGS, "durability"),
         clause="If commitIndex > lastApplied, apply log[lastApplied]. Fig. 2, all servers 1; §5.3",
         edits=(Replace("apply_committed", "min(self.commit_index, self.last_index)", "self.last_index"),),
     ),
@@ -610,7 +610,7 @@ DURABILITY = (
         id="raft.handle_request_vote/drop-sync/1",
         title="A vote is not durable.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=LEADERS,
+        breaks=(*LEADERS, "log_matching"),
         clause="votedFor is updated on stable storage before responding to RPCs. Fig. 2, state",
         edits=(Site("handle_request_vote", "drop-sync", "1"),),
     ),
@@ -719,7 +719,7 @@ it was sent, so matchIndex is nextIndex - 1.
         id="raft.heartbeat_fast_path",
         title="A heartbeat skips the log check, and yet it commits and acknowledges.",
         kind=DriftKind.OPTIMISATION,
-        breaks=LOGS,
+        breaks=(*LOGS, "durability"),
         clause="Refuse without an entry at prevLogIndex with prevLogTerm. Fig. 2, AppendEntries receiver 2; §5.3",
         edits=(
             Replace(
