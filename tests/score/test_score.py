@@ -89,6 +89,15 @@ def test_the_handed_out_source_scores_nothing_whatever_its_comments_say(
     assert result.bugs == dict.fromkeys(BUGS, "unfixed")
 
 
+def test_an_edit_that_repairs_nothing_leaves_all_bugs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, 2, ("kill", "chaos", "live"))
+    result = judge(drifted() + "\nREPAIRED = True\n", tmp_path)
+    assert (result.stage, result.score) == ("below_min_pass_rate", 0)
+    assert result.bugs == dict.fromkeys(BUGS, "unfixed")
+
+
 NOTHING = {
     "nobody stands for election": '\nRaft.TIMERS["election"] = lambda self: None\n',
     "nobody answers a message": "\nRaft.receive = lambda self, src, m: None\n",
