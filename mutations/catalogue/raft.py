@@ -613,7 +613,7 @@ DURABILITY = (
         id="raft.handle_request_vote/swap-sync-and-send/1",
         title="A vote is sent before it is durable.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("election_safety",),
+        breaks=("election_safety", "log_matching"),
         clause="votedFor is updated on stable storage before responding to RPCs. Fig. 2, state",
         edits=(Site("handle_request_vote", "swap-sync-and-send", "1"),),
     ),
