@@ -20,7 +20,7 @@ LIVENESS_EVERY = 12
 AIMED_EVERY = 4
 """One run in so many that is not for liveness crashes a fifth of its events between two effects: what is sent before it
 is durable, or written in two steps, is found by little else."""
-AIMED = (
+AIMED: tuple[Choice, ...] = (
     Choice("crash", {"every": 0, "down": 100, "aim": 200}),
     Choice("reordering", {"per_mille": 200, "times": 20}),
 )
