@@ -40,6 +40,7 @@ def in_order(function: Callable[..., T], calls: Iterable[tuple[object, ...]], jo
         for process in multiprocessing.active_children():
             if process not in others:
                 process.terminate()
+        pool.shutdown(wait=True)  # or its thread would still hold a closed pipe when Python exits
 
 
 def _be_silent() -> None:
