@@ -175,7 +175,7 @@ def test_continuous_integration_runs_what_the_readme_says() -> None:
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & stat.S_IXUSR
     assert script.read_text("utf-8").endswith("\nmake test\n")
-    assert re.search(r"^\s*make test$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert re.search(r"^\s*make test\b", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
 
 
 # -- The doctor ---------------------------------------------------------------------------------------
