@@ -99,7 +99,7 @@ SHORT = 150  # events of a run that is shortened at once
 SEARCH = 60_000  # events spent on looking for a shorter run
 SEEDS = 1_000
 LONG = 40
-"""A story longer than this is looked for again, in runs that break any invariant."""
+"""A story longer than this is shortened further, then looked for in other runs; any invariant will do then."""
 
 
 def shrink(
@@ -117,6 +117,10 @@ def shrink(
     if shrunk is None or not invariant or len(shrunk.scenario.script or ()) <= LONG:
         return shrunk
     always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
+    further = _shorten(Shrinker(program, shrunk.scenario, always, budget=BUDGET // 2, progress=progress))
+    shrunk = attrs.evolve(shrunk, scenario=further or shrunk.scenario)
+    if len(shrunk.scenario.script or ()) <= LONG:
+        return shrunk
     other = _from_run(program, _shorter_run(program, scenario, always, wish), always, BUDGET // 2, progress)
     return min(shrunk, other or shrunk, key=lambda s: len(s.scenario.script or ()))
 
