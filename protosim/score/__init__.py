@@ -17,9 +17,10 @@ import attrs
 
 from protosim.errors import UserError
 from protosim.program import reference
+from protosim.run import printable
 from protosim.score import gates, result
 from protosim.score.gates import Refusal
-from protosim.score.judge import Judge, Outcome, Progress, printable
+from protosim.score.judge import Judge, Outcome, Progress
 from protosim.score.pool import Pool, bundle
 from protosim.score.result import Result
 from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, trials

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import attrs
 
 from protosim.program import Program
-from protosim.run import finish, make_switches, make_world, spell_event
+from protosim.run import finish, make_switches, make_world, printable, spell_event
 from protosim.score import step
 from protosim.score.pool import Pool, Worker
 from protosim.score.suite import Trial
@@ -111,12 +111,6 @@ class Game:
         """The process in which a node of this run lived has ended."""
         ending: Ending = "timeout" if seat.silent else "failure"
         self.close(ending, f"the worker process has ended: {seat.dead}")
-
-
-def printable(text: str, longest: int = 400) -> str:
-    """On one line, without anything that a terminal would obey."""
-    text = "".join(c if c.isprintable() else "?" for c in text[: longest + 1])
-    return text if len(text) <= longest else text[:longest] + "…"
 
 
 @contextlib.contextmanager
