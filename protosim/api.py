@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import attrs
 
+from protosim.linearizability import KEY_VALUE as KEY_VALUE
+from protosim.linearizability import Model as Model
 from protosim.values import Value
 from protosim.values import conforms as conforms
 from protosim.values import message as message
@@ -49,6 +51,8 @@ CANCEL = 5  # (CANCEL, timer)
 APPLY = 6  # (APPLY, index, command, result)
 REPLY = 7  # (REPLY, op, result)
 REFUSE = 8  # (REFUSE, op)
+RESTORE = 9  # (RESTORE, index, state)
+RESET = 10  # (RESET, field, base, entries): replace a whole log, and what it has dropped from its front
 
 Effect = tuple[Any, ...]
 
@@ -76,12 +80,16 @@ def holds(**checks: bool) -> bool:
 
 
 class Log(list[T]):
-    """A durable sequence that grows at its end and is cut there. Read as a list, written by `append` and `store`."""
+    """A durable sequence that grows at its end and is cut there. Read as a list, written by `append` and `store`.
 
-    __slots__ = ("_effects", "_field")
+    `reset` drops entries from its front as well: `base` is how many, so that log[0] is the entry after these.
+    """
 
-    def __init__(self, items: Iterable[T] = ()) -> None:
+    __slots__ = ("_effects", "_field", "base")
+
+    def __init__(self, items: Iterable[T] = (), base: int = 0) -> None:
         super().__init__(items)
+        self.base = base
         self._effects: list[Effect] = []
         self._field = ""
 
@@ -96,6 +104,16 @@ class Log(list[T]):
         entries = tuple(entries)
         self._effects.append((STORE, self._field, index, entries))
         list.__setitem__(self, slice(index, None), entries)
+
+    def reset(self, base: int, entries: Iterable[T] = ()) -> None:
+        """Replace everything by these entries, which follow the first `base`: one atomic write, as of a new file that
+        takes the old one's place."""
+        if base < 0:
+            raise IndexError(f"a log cannot begin at {base}")
+        entries = tuple(entries)
+        self._effects.append((RESET, self._field, base, entries))
+        list.__setitem__(self, slice(None), entries)
+        self.base = base
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise TypeError("a Log is written by append and store only, so that every write is journalled")
@@ -130,7 +148,7 @@ class Disk:
         for name in self.FIELDS:
             content = contents[name]
             if name in self.LOGS:
-                content = Log(content)
+                content = Log(content, getattr(content, "base", 0))
                 content._effects, content._field = effects, name
             object.__setattr__(self, name, content)
         object.__setattr__(self, "_effects", effects)
@@ -138,7 +156,7 @@ class Disk:
     @classmethod
     def blank(cls) -> dict[str, Any]:
         """What a new disk holds."""
-        return {name: [] if name in cls.LOGS else getattr(cls, name) for name in cls.FIELDS}
+        return {name: Log[Any]() if name in cls.LOGS else getattr(cls, name) for name in cls.FIELDS}
 
     def write(self, **fields: Any) -> None:
         """One atomic write: after a crash, all of these fields are there or none."""
@@ -179,6 +197,13 @@ class KeyValueStore:
         if command.op == "put":
             self.registers[command.key] = command.value
         return before
+
+    def snapshot(self) -> tuple[tuple[str, int], ...]:
+        """The state as a value, in one order."""
+        return tuple(sorted(self.registers.items()))
+
+    def restore(self, state: tuple[tuple[str, int], ...]) -> None:
+        self.registers = dict(state)
 
     def copy(self) -> "KeyValueStore":
         twin = KeyValueStore()
@@ -263,6 +288,15 @@ class Node(Generic[D]):
         self._effects.append((APPLY, index, command, result))
         return result
 
+    def snapshot(self) -> Any:
+        """The application's state, as a value."""
+        return self.application.snapshot()
+
+    def restore(self, index: int, state: Any) -> None:
+        """Replace the application's state by a snapshot of what the commands up to `index` had made."""
+        self.application.restore(state)
+        self._effects.append((RESTORE, index, state))
+
     def reply(self, op: OpId, result: Any) -> None:
         self._effects.append((REPLY, op, result))
 
@@ -315,7 +349,7 @@ def _copied(x: Any, known: dict[int, Any]) -> Any:
 
 
 class Image(Protocol):
-    """What lies on a disk: each field by its name, a log as a list."""
+    """What lies on a disk: each field by its name, a log as a list with a `base`."""
 
     def __getattr__(self, name: str) -> Any: ...
 
@@ -425,6 +459,16 @@ def stored(log: str) -> Callable[[F], F]:
     return _mark("_fact", ("stored", (log,)))
 
 
+def was_reset(log: str) -> Callable[[F], F]:
+    """`method(self, node, before, after)`: a log was replaced as a whole; each is (base, entries)."""
+    return _mark("_fact", ("reset", (log,)))
+
+
+def restored(function: F) -> F:
+    """`method(self, node, index, state)`: the node's application was set to what the commands up to `index` make."""
+    return _mark("_fact", ("restored", ()))(function)
+
+
 def applied(function: F) -> F:
     """`method(self, node, index, command, result)`: the node's application executed the command."""
     return _mark("_fact", ("applied", ()))(function)
@@ -453,6 +497,12 @@ def switch(default: T, choices: tuple[T, ...], says: str) -> T:
     return attrs.field(default=default, metadata={"choices": choices, "says": says})
 
 
+def parse_command(op: OpId, words: tuple[str, ...]) -> Command:
+    """`get x`, `put x 3`."""
+    kind, key, *number = words
+    return Command(kind, key, int(number[0]) if number else 0)
+
+
 @attrs.frozen
 class NoSwitches:
     """A protocol without options."""
@@ -469,9 +519,13 @@ class ProtocolSpec:
     observers: tuple[type[Observer], ...]
     workload: Callable[[int, int], Any]  # (operation number, 32 random bits) -> command
     switches: type = NoSwitches
-    application: type = KeyValueStore
+    application: type = KeyValueStore  # has `apply` and `copy`; `snapshot` and `restore` where the protocol uses them
+    parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
+    history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
+    retries: bool = False  # clients ask again, with the same number, perhaps another node
     sizes: tuple[int, ...] = (3, 5)  # cluster sizes that hunts draw from, the commonest first
     smallest: int = 1  # smaller clusters make no sense
+    largest: int | None = None
     note_sizes: str = ""  # why
 
     def invariants(self) -> Iterator[Invariant]:

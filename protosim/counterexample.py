@@ -11,11 +11,10 @@ import cattrs
 
 from protosim import files
 from protosim.errors import UserError
-from protosim.program import Program, from_source
+from protosim.program import Program, from_source, reference
 from protosim.program import load as load_program
 from protosim.run import Run
 from protosim.scenario import Scenario
-from protosim.script import COMMANDS
 from protosim.values import from_wire
 
 LARGEST = 2**64
@@ -141,6 +140,6 @@ def _nonsense(scenario: Scenario) -> Iterator[str]:
             yield f"step {place} has a number out of range"
         if step.do == "request":
             try:
-                from_wire(step.command, COMMANDS)
+                from_wire(step.command, reference(scenario.protocol).classes)
             except ValueError as error:
                 yield f"step {place}: {error}"

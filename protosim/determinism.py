@@ -19,7 +19,7 @@ from typing import IO, Any
 import attrs
 import cattrs
 
-from protosim.api import APPLY, CANCEL, REFUSE, REPLY, SEND, SET_TIMER, STORE, SYNC, WRITE, Effect
+from protosim.api import APPLY, CANCEL, REFUSE, REPLY, RESET, RESTORE, SEND, SET_TIMER, STORE, SYNC, WRITE, Effect
 from protosim.narrate import spell
 from protosim.program import Program, from_source
 from protosim.run import LocalHost, make_world, spell_event
@@ -40,6 +40,8 @@ _VERBS = {
     APPLY: "apply",
     REPLY: "reply",
     REFUSE: "refuse",
+    RESTORE: "restore",
+    RESET: "reset",
 }
 
 

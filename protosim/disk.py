@@ -7,14 +7,14 @@ these, and a crash undoes them and writes again the part that its policy keeps.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from protosim.api import STORE, WRITE, Disk
+from protosim.api import RESET, STORE, WRITE, Disk, Log
 
 Kept = tuple[tuple[int, int], ...]
 """Which unsynced writes a crash keeps: (position in the journal, how many entries of a log write; -1 for all)."""
 
 
 class DiskImage:
-    """Fields by name, a log as a list. For observers read-only."""
+    """Fields by name, a log as an `api.Log`. For observers read-only."""
 
     def __init__(self, schema: type[Disk]) -> None:
         self.__dict__.update(schema.blank())
@@ -40,9 +40,17 @@ class DiskImage:
         log = self.__dict__[field]
         index = min(index, len(log))
         removed = tuple(log[index:])
-        log[index:] = entries
-        self._journal.append((STORE, field, index, entries, removed))
+        _put(log, index, entries)
+        self._journal.append((STORE, field, index, entries, removed, log.base))
         return index, removed
+
+    def reset(self, field: str, base: int, entries: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
+        """Replace a log as a whole: one atomic write. Returns its base and entries before."""
+        log = self.__dict__[field]
+        before = (log.base, tuple(log))
+        self.__dict__[field] = Log(entries, base)
+        self._journal.append((RESET, field, base, entries, before))
+        return before
 
     def sync(self) -> None:
         self._journal.clear()
@@ -68,8 +76,11 @@ class DiskImage:
         for write in reversed(journal):
             if write[0] == WRITE:
                 self.__dict__.update(write[2])
+            elif write[0] == STORE:
+                _put(self.__dict__[write[1]], write[2], write[4])
             else:
-                self.__dict__[write[1]][write[2] :] = write[4]
+                base, removed = write[4]
+                self.__dict__[write[1]] = Log(removed, base)
         for position, entries in kept:
             if position < len(journal):
                 self._redo(journal[position], entries)
@@ -78,16 +89,24 @@ class DiskImage:
     def _redo(self, write: tuple[Any, ...], entries: int) -> None:
         if write[0] == WRITE:
             self.__dict__.update(write[1])
+        elif write[0] == RESET:
+            self.__dict__[write[1]] = Log(write[3], write[2])
         else:
             log, index = self.__dict__[write[1]], write[2]
-            if index <= len(log):  # recovery ends a log at its first gap
-                log[index:] = write[3] if entries < 0 else write[3][:entries]
+            if index <= len(log) and log.base == write[5]:  # recovery ends a log at its first gap
+                _put(log, index, write[3] if entries < 0 else write[3][:entries])
 
     def copy(self) -> "DiskImage":
         twin = object.__new__(DiskImage)
         for name, content in self.__dict__.items():
-            twin.__dict__[name] = content[:] if isinstance(content, list) else content
+            twin.__dict__[name] = Log(content, content.base) if isinstance(content, Log) else content
+        twin._journal = self._journal[:]
         return twin
+
+
+def _put(log: Log[Any], index: int, entries: Sequence[Any]) -> None:
+    """What `Log.store` does, without asking for a write."""
+    list.__setitem__(log, slice(index, None), entries)
 
 
 def choose_kept(journal: int, sizes: Sequence[int], bits: int) -> Kept:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from protosim.api import Invariant
-from protosim.linearizability import KEY_VALUE, Operation, check
+from protosim.linearizability import Operation, check
 from protosim.world import Broken
 
 LINEARIZABILITY = Invariant(
@@ -18,18 +18,21 @@ LINEARIZABILITY = Invariant(
 def operations(world: Any) -> list[Operation]:
     """The run's client operations but those that were refused, which took no effect; unanswered ones are indefinite."""
     return [
-        Operation(r.op, f"c{r.op}", r.node, r.command, 2 * r.invoked, r.returned and 2 * r.returned + 1, r.result)
+        Operation(r.op, f"c{r.op}", r.asked[0], r.command, 2 * r.invoked, r.returned and 2 * r.returned + 1, r.result)
         for r in world.requests.values()
         if not r.refused
     ]
 
 
 def judge_history(world: Any) -> str:
-    """"linearizable", "inconclusive", or "violation", which the world is told."""
+    """"linearizable", "inconclusive", or "violation", which the world is told; "not checked" where nothing is asked."""
+    model = world.spec.history
+    if model is None:
+        return "not checked"
     history = operations(world)
     if not history:
         return "linearizable"
-    verdict = check(history, KEY_VALUE, budget=200_000)
+    verdict = check(history, model, budget=200_000)
     if verdict.outcome == "violation":
         world.violation = Broken(LINEARIZABILITY, verdict.sentence, world.events, world.now)
     return verdict.outcome

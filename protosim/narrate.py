@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from protosim.api import APPLY, REFUSE, REPLY, SEND, STORE, SYNC, WRITE, Disk, Effect
+from protosim.api import APPLY, REFUSE, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Disk, Effect
 from protosim.disk import Kept
 from protosim.program import Program
 from protosim.run import LocalHost, Run, drive, finish, make_world
@@ -79,9 +79,9 @@ class StoryRecorder:
             "peer": peer,
             "cause": cause,
             "refused": tuple(dict.fromkeys(name for names in refused for name in names)),
-            "wrote": tuple(_spell_write(e) for e in done if e[0] in (WRITE, STORE)),
+            "wrote": tuple(_spell_write(e) for e in done if e[0] in (WRITE, STORE, RESET)),
             "sent": tuple((e[1], spell(e[2])) for e in done if e[0] == SEND),
-            "applied": tuple(f"{e[1]}: {spell(e[2]) if e[2] is not None else 'no-op'}" for e in done if e[0] == APPLY),
+            "applied": tuple(_spell_applied(e) for e in done if e[0] in (APPLY, RESTORE)),
             "replied": tuple(_spell_reply(world, e) for e in done if e[0] in (REPLY, REFUSE)),
             "synced": _synced(done),
             "effects": len(effects),
@@ -127,7 +127,7 @@ class StoryRecorder:
 
 def _synced(effects: Sequence[Effect]) -> bool:
     """Whether a sync covers every write of these."""
-    kinds = [effect[0] for effect in effects if effect[0] in (WRITE, STORE, SYNC)]
+    kinds = [effect[0] for effect in effects if effect[0] in (WRITE, STORE, RESET, SYNC)]
     return bool(kinds) and kinds[-1] == SYNC
 
 
@@ -140,7 +140,15 @@ def _spell_kept(kept: Kept) -> str:
 def _spell_write(effect: Effect) -> str:
     if effect[0] == WRITE:
         return ", ".join(f"{name} = {spell(content)}" for name, content in effect[1])
+    if effect[0] == RESET:
+        return f"{effect[1]} from {effect[2] + 1} = {spell(effect[3])}"
     return f"{effect[1]}[{effect[2] + 1}…] = {spell(effect[3])}"
+
+
+def _spell_applied(effect: Effect) -> str:
+    if effect[0] == RESTORE:
+        return f"1…{effect[1]}: snapshot {spell(effect[2])}"
+    return f"{effect[1]}: {spell(effect[2]) if effect[2] is not None else 'no-op'}"
 
 
 def _spell_reply(world: World, effect: Effect) -> str:

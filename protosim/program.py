@@ -29,7 +29,7 @@ class Program:
 
     name: str
     source: str
-    spec: ProtocolSpec  # the reference's, with this source's node, disk and switches
+    spec: ProtocolSpec  # the reference's, with this source's node, disk, switches and application
     classes: dict[str, Any]  # every value class of the module, by name
     mutants: tuple[str, ...] = ()
     origin: str = ""  # the file that --source named
@@ -75,7 +75,8 @@ def from_source(name: str, source: str, *, mutants: Sequence[str] = (), origin: 
         raise UserError(
             f"{origin or 'The source'} lacks the entry point of a protocol: PROTOCOL = ProtocolSpec(name={name!r}, ...)"
         )
-    spec = attrs.evolve(trusted.spec, node=spec.node, disk=spec.disk, switches=spec.switches)
+    nodes = {part: getattr(spec, part) for part in ("node", "disk", "switches", "application")}
+    spec = attrs.evolve(trusted.spec, **nodes)
     program = Program(name, source, spec, value_classes([module]), tuple(mutants), origin)
     _LOADED[key] = program
     return program

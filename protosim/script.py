@@ -6,13 +6,13 @@ stands in for it: the newest, the second newest, as it was when the script was r
 skipped, and counted.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
 import attrs
 
-from protosim import api
 from protosim.api import SEND, Effect, NodeId, Observer, ProtocolSpec
 from protosim.disk import Kept
 from protosim.keys import SIZE
@@ -40,6 +40,7 @@ class ScriptedWorld(World):
         self.skipped: list[Step] = []
         self.current: Step | None = None
         self.to_boot = list(range(scenario.nodes))
+        self.classes = value_classes([sys.modules[spec.node.__module__]])
         super().__init__(scenario, spec, schedule, observers=observers, digest=digest)
         self.aim = SIZE  # every step may say where it crashes
 
@@ -79,8 +80,8 @@ class ScriptedWorld(World):
             if slot is not None and slot[0] >= 0:
                 slot[0] = -1
                 return self._happen(TIMEOUT, node, (TIMEOUT, step.timer), step.timer.encode())
-        if step.do == "request" and up and step.op not in self.requests:
-            return self.ask(node, step.op, from_wire(step.command, COMMANDS))
+        if step.do == "request" and up and (self.spec.retries or step.op not in self.requests):
+            return self.ask(node, step.op, from_wire(step.command, self.classes))
         if step.do == "crash" and up:
             self.crash_between(node, step.kept)
             return False
@@ -129,9 +130,6 @@ class ScriptedWorld(World):
         twin.wire = {link: [list(entry) for entry in sent] for link, sent in self.wire.items()}
         twin.skipped, twin.to_boot = list(self.skipped), list(self.to_boot)
         return twin
-
-
-COMMANDS = value_classes([api])  # what clients may ask
 
 
 def sent_keys(world: World, effects: Sequence[Effect]) -> Iterator[tuple[int, NodeId, Any]]:

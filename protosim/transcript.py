@@ -16,6 +16,7 @@ A block of lines is comments, commands, and their answer. The commands:
     beside raft.vote_once_per_term          play a mutant beside it: shown from where its answer differs
     timeout n1 election                     a timer that is set fires
     request n1 put x 1                      a client asks
+    request n1 again 1                      the client of the first operation asks again
     deliver n1 n2 [Vote] [term=1] [last]    the oldest, or the last, such message on its way from n1 to n2
     again n1 n2 [Vote] [term=1]             a duplicate of the last such message that arrived
     stabilize n1 n2                         all that is on its way between these, oldest first, until it is quiet
@@ -34,7 +35,7 @@ from typing import Any
 
 import attrs
 
-from protosim.api import APPLY, REPLY, SEND, STORE, SYNC, WRITE, Command, Effect
+from protosim.api import APPLY, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Effect
 from protosim.disk import Kept
 from protosim.errors import UserError
 from protosim.history import judge_history
@@ -48,7 +49,16 @@ from protosim.values import Value, to_wire
 from protosim.world import Broken, ProtocolFailure
 
 RULE = "----"
-EFFECTS = {"send": SEND, "write": WRITE, "store": STORE, "sync": SYNC, "apply": APPLY, "reply": REPLY}
+EFFECTS = {
+    "send": SEND,
+    "write": WRITE,
+    "store": STORE,
+    "reset": RESET,
+    "sync": SYNC,
+    "apply": APPLY,
+    "restore": RESTORE,
+    "reply": REPLY,
+}
 PATIENCE = 1000  # deliveries of one `stabilize`
 
 
@@ -95,7 +105,7 @@ class Stage(ScriptedWorld):
         cut = places[point.ordinal - 1] + (not point.before)
         unsynced = self.disks[self.at].unsynced()
         for effect in effects[:cut]:
-            unsynced = 0 if effect[0] == SYNC else unsynced + (effect[0] in (WRITE, STORE))
+            unsynced = 0 if effect[0] == SYNC else unsynced + (effect[0] in (WRITE, STORE, RESET))
         return cut, self.kept(unsynced)
 
     def kept(self, unsynced: int) -> Kept:
@@ -153,10 +163,14 @@ class Theatre:
         return self._take("timeout", node, timer=timer) or [f"{node} has set no timer {timer}"]
 
     def request(self, words: list[str]) -> list[str]:
-        node, op, key, *value = self._event(words, 3)
-        self.ops += 1
-        command = Command(op, key, int(value[0]) if value else 0)
-        return self._take("request", node, op=self.ops, command=to_wire(command)) or [f"{node} is down"]
+        node, *asked = self._event(words, 3)
+        if asked[0] == "again":
+            op = int(asked[1])
+            command = self.world.requests[op].command
+        else:
+            op = self.ops = self.ops + 1
+            command = self.world.spec.parse(op, tuple(asked))
+        return self._take("request", node, op=op, command=to_wire(command)) or [f"{node} is down"]
 
     def deliver(self, words: list[str]) -> list[str]:
         flight = self._find(self.world.flying, self._event(words, 2))

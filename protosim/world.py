@@ -11,13 +11,13 @@ import struct
 from collections.abc import Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 from zlib import crc32
 
 import attrs
 
-from protosim.api import STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec
+from protosim.api import RESET, STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec
 from protosim.clock import SIMPY, Clock
 from protosim.disk import DiskImage, Kept, choose_kept
 from protosim.keys import MASK, derive, label, mix
@@ -62,12 +62,17 @@ class Request:
     """One client operation of a run."""
 
     op: int
-    node: NodeId
+    asked: tuple[NodeId, ...]  # one for each time
     command: Any
     invoked: int  # event number
     returned: int | None = None
     result: Any = None
-    refused: bool = False
+    refusals: int = 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether it certainly took no effect."""
+        return self.refusals == len(self.asked)
 
 
 class World(Clock):
@@ -375,11 +380,24 @@ class World(Clock):
         if not self.alive[target] or self.paused[target] > self._now:
             self.believed = None
             return False
+        again = self._unanswered(z >> 24 & 255) if self.spec.retries else None
+        if again is not None:
+            return self.ask(target, again.op, again.command)
         return self.ask(target, op, self.spec.workload(op, z >> 32))
+
+    def _unanswered(self, bits: int) -> Request | None:
+        """One time in three, one of the last eight operations, if it has no answer: its client asks again."""
+        latest = list(islice(reversed(self.requests.values()), 8))
+        chosen = latest[bits // 3 % len(latest)] if latest and bits % 3 == 0 else None
+        return chosen if chosen is not None and chosen.returned is None else None
 
     def ask(self, node: int, op: int, command: Any) -> bool:
         """A client asks the node for the command."""
-        self.requests[op] = Request(op, self.ids[node], command, self.events + 1)
+        known = self.requests.get(op)
+        if known is None:
+            self.requests[op] = Request(op, (self.ids[node],), command, self.events + 1)
+        else:
+            known.asked += (self.ids[node],)
         payload = encode((op, command)) if self.hash is not None else b""
         return self._happen(REQUEST, node, (REQUEST, op, command), payload)
 
@@ -486,6 +504,19 @@ class World(Clock):
             self.trail += b"l" + encode((field, index, entries))
         self._tell(f"stored {field}", self.ids[at], index, removed, entries)
 
+    def _reset(self, at: int, effect: Effect) -> None:
+        _, field, base, entries = effect
+        before = self.disks[at].reset(field, base, entries)
+        if self.hash is not None:
+            self.trail += b"z" + encode((field, base, entries))
+        self._tell(f"reset {field}", self.ids[at], before, (base, entries))
+
+    def _restore(self, at: int, effect: Effect) -> None:
+        _, index, state = effect
+        if self.hash is not None:
+            self.trail += b"o" + encode((index, state))
+        self._tell("restored", self.ids[at], index, state)
+
     def _sync(self, at: int, effect: Effect) -> None:
         self.disks[at].sync()
 
@@ -538,7 +569,7 @@ class World(Clock):
         request = self.requests.get(op)
         if self.hash is not None:
             self.trail += b"r" + encode(effect[1:])
-        if request is None or request.node != self.ids[at]:
+        if request is None or self.ids[at] not in request.asked:
             raise ProtocolFailure(f"{self.ids[at]} answered operation {op}, which no client asked of it")
         if request.returned is not None or request.refused:
             return
@@ -550,8 +581,8 @@ class World(Clock):
         request = self.requests.get(effect[1])
         if self.hash is not None:
             self.trail += b"n" + encode(effect[1])
-        if request is not None and request.returned is None and request.node == self.ids[at]:
-            request.refused = True
+        if request is not None and request.returned is None and self.ids[at] in request.asked:
+            request.refusals = min(request.refusals + 1, len(request.asked))
             if self.believed == at:
                 self.believed = None
 
@@ -571,7 +602,7 @@ class World(Clock):
         for effect in effects[:point]:
             if effect[0] == 3:
                 sizes = []
-            elif effect[0] in (1, STORE):
+            elif effect[0] in (1, STORE, RESET):
                 sizes.append(len(effect[3]) if effect[0] == STORE else 0)
         return point, choose_kept(len(sizes), sizes, z >> 24)
 
@@ -696,4 +727,6 @@ _CARRY_OUT: tuple[Any, ...] = (
     World._apply,
     World._reply,
     World._refuse,
+    World._restore,
+    World._reset,
 )

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import attrs
 
+from protosim.api import Log
 from protosim.program import Program
 from protosim.run import finish, make_switches, make_world, printable, spell_event
 from protosim.score import step
@@ -65,8 +66,8 @@ class Game:
         if kind == DELIVER:
             details = details[:2]  # not the message's key
         elif kind == START:
-            disk = [(name, tuple(x) if type(x) is list else x) for name, x in details[0].items()]
-            details = [world.ids[world.at], world.ids, self.switches, tuple(disk)]
+            disk = tuple((name, (x.base, *x) if type(x) is Log else x) for name, x in details[0].items())
+            details = [world.ids[world.at], world.ids, self.switches, disk]
         return step.event_to_wire(self.slot, world.clock_of(world.at), kind, *details)
 
     def end(self) -> None:

@@ -46,7 +46,7 @@ def bundle() -> Generator[Path]:
             shutil.copytree(Path(str(package.__file__)).parent, root / package.__name__)
         (root / "protosim/score").mkdir(parents=True)
         (root / "empty").mkdir()
-        for name in ("api.py", "values.py", "score/step.py"):
+        for name in ("api.py", "linearizability.py", "values.py", "score/step.py"):
             shutil.copy2(ours / name, root / "protosim" / name)
         for empty in ("protosim/__init__.py", "protosim/score/__init__.py"):
             (root / empty).touch()

@@ -40,7 +40,8 @@ def pack(content: Any) -> bytes:
 
 
 def event_to_wire(slot: int, clock: int, kind: int, *details: Any) -> list[Any]:
-    """DELIVER: sender, message. TIMEOUT: timer. REQUEST: op, command. START: me, all nodes, switches, disk contents."""
+    """DELIVER: sender, message. TIMEOUT: timer. REQUEST: op, command. START: me, all nodes, switches, disk contents: of
+    a log its base and its entries."""
     return [slot, clock, kind, *map(to_wire, details)]
 
 
@@ -110,6 +111,10 @@ class Reader:
                 return all(self._is_field(pair) for pair in pairs)
             case (api.STORE, str() as field, index, tuple() as entries) if field in self.entries:
                 return _is_whole(index) and all(conforms(entry, self.entries[field]) for entry in entries)
+            case (api.RESET, str() as field, base, tuple() as entries) if field in self.entries:
+                return _is_whole(base) and all(conforms(entry, self.entries[field]) for entry in entries)
+            case (api.RESTORE, index, _):
+                return _is_whole(index)
             case (api.SYNC,):
                 return True
             case (api.SET_TIMER, timer, shortest, longest) if _is_whole(shortest) and _is_whole(longest):
