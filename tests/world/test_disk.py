@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protosim.api import STORE, SYNC, WRITE, Disk, Effect, Log
+from protosim.api import RESET, STORE, SYNC, WRITE, Disk, Effect, Log
 from protosim.disk import DiskImage, Kept, choose_kept
 
 
@@ -22,11 +22,11 @@ class Naive:
     """A disk as the list of the writes since it was last synced, and what was there before them."""
 
     def __init__(self) -> None:
-        self.synced: dict[str, Any] = {"term": 0, "voted_for": None, "log": (), "trail": ()}
+        self.synced: dict[str, Any] = {"term": 0, "voted_for": None, "log": (0, ()), "trail": (0, ())}
         self.pending: list[Effect] = []
 
     def take(self, effect: Effect) -> None:
-        if effect[0] in (WRITE, STORE):
+        if effect[0] in (WRITE, STORE, RESET):
             self.pending.append(effect)
         else:
             self.synced, self.pending = self.written(), []
@@ -37,7 +37,7 @@ class Naive:
     def after(self, kept: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """What is there once only these of the unsynced writes have happened, in this order."""
         disk = dict(self.synced)
-        lengths = self._positions()
+        starts = self._positions()
         for place, count in kept:
             if place >= len(self.pending):
                 continue
@@ -45,22 +45,28 @@ class Naive:
             if effect[0] == WRITE:
                 disk |= dict(effect[1])
                 continue
-            _, field, _, entries = effect
-            index = lengths[place]
-            if index <= len(disk[field]):
-                disk[field] = disk[field][:index] + (entries if count < 0 else entries[:count])
+            _, field, index, entries = effect
+            if effect[0] == RESET:
+                disk[field] = (index, entries)
+                continue
+            (base, items), (expected, index) = disk[field], starts[place]
+            if base == expected and index <= len(items):
+                disk[field] = (base, items[:index] + (entries if count < 0 else entries[:count]))
         return disk
 
-    def _positions(self) -> list[int]:
-        """Where each unsynced log write began: never behind the end of the log."""
-        lengths = {"log": len(self.synced["log"]), "trail": len(self.synced["trail"])}
-        positions: list[int] = []
+    def _positions(self) -> list[tuple[int, int]]:
+        """For each unsynced log write the log's base, and where it began: never behind the end of the log."""
+        logs = {name: (self.synced[name][0], len(self.synced[name][1])) for name in Notebook.LOGS}
+        positions: list[tuple[int, int]] = []
         for effect in self.pending:
-            index = 0
+            base, index = 0, 0
             if effect[0] == STORE:
-                index = min(effect[2], lengths[effect[1]])
-                lengths[effect[1]] = index + len(effect[3])
-            positions.append(index)
+                base, length = logs[effect[1]]
+                index = min(effect[2], length)
+                logs[effect[1]] = (base, index + len(effect[3]))
+            elif effect[0] == RESET:
+                logs[effect[1]] = (effect[2], len(effect[3]))
+            positions.append((base, index))
         return positions
 
 
@@ -69,31 +75,31 @@ def carry_out(image: DiskImage, effect: Effect) -> None:
         image.write(effect[1])
     elif effect[0] == STORE:
         image.store(*effect[1:])
+    elif effect[0] == RESET:
+        image.reset(*effect[1:])
     else:
         image.sync()
 
 
 def contents(x: Any) -> dict[str, Any]:
-    """The fields of an image or of a node's disk, logs as tuples."""
+    """The fields of an image or of a node's disk, a log as its base and its entries."""
     fields: dict[str, Any] = {name: getattr(x, name) for name in Notebook.FIELDS}
-    return {name: tuple(content) if name in Notebook.LOGS else content for name, content in fields.items()}
+    return {name: (x.base, tuple(x)) if name in Notebook.LOGS else x for name, x in fields.items()}
 
 
 words = st.text("abc", min_size=1, max_size=2)
 pairs = st.tuples(st.just("term"), st.integers(0, 9)), st.tuples(st.just("voted_for"), st.none() | words)
 writes = st.tuples(st.just(WRITE), st.one_of(st.tuples(pairs[0]), st.tuples(*pairs)))
-stores = st.tuples(
-    st.just(STORE),
-    st.sampled_from(["log", "trail"]),
-    st.integers(0, 6),
-    st.lists(words, max_size=3).map(tuple[str, ...]),
-)
+entries = st.lists(words, max_size=3).map(tuple[str, ...])
+stores = st.tuples(st.just(STORE), st.sampled_from(["log", "trail"]), st.integers(0, 6), entries)
+resets = st.tuples(st.just(RESET), st.sampled_from(["log", "trail"]), st.integers(0, 4), entries)
 syncs = st.just((SYNC,))
-efforts: st.SearchStrategy[list[Effect]] = st.lists(st.one_of(writes, stores, syncs), max_size=12)
+efforts: st.SearchStrategy[list[Effect]] = st.lists(st.one_of(writes, stores, resets, syncs), max_size=12)
 keeps: st.SearchStrategy[list[tuple[int, int]]] = st.lists(
     st.tuples(st.integers(0, 12), st.integers(-1, 2)), max_size=6, unique_by=lambda k: k[0]
 ).map(sorted)
 
+COMPACTED: list[Effect] = [(STORE, "log", 0, ("a", "b")), (SYNC,), (RESET, "log", 1, ("b",)), (STORE, "log", 1, ("c",))]
 GAP: list[Effect] = [(STORE, "log", 0, ("a",)), (STORE, "log", 1, ("b",))]
 
 
@@ -111,6 +117,7 @@ def test_the_image_holds_what_was_written_and_what_is_durable(effects: list[Effe
 
 
 @given(efforts, keeps, efforts)
+@example(COMPACTED, [(1, -1)], [])  # what follows a reset means nothing without it
 @example(GAP, [(1, -1)], [])  # the second entry without the first: there is no place for it
 @example([(STORE, "log", 5, ("a", "b"))], [(0, 1)], [])
 @example([(STORE, "log", 0, ("a", "b")), (SYNC,), (STORE, "log", 1, ("c", "d"))], [(0, 0)], [])
@@ -169,6 +176,8 @@ def test_the_nodes_disk_and_the_trusted_image_agree_after_any_writes(effects: li
             getattr(disk, effect[1]).append(effect[3][0])
         elif effect[0] == STORE:
             getattr(disk, effect[1]).store(effect[2], effect[3])
+        elif effect[0] == RESET:
+            getattr(disk, effect[1]).reset(effect[2], effect[3])
         for each in told:
             carry_out(image, each)
         told.clear()
