@@ -12,6 +12,7 @@ Reading order: messages, state, elections (§5.2, §5.4.1), replication (§5.3),
 what must hold (Fig. 3). Each keyword of `holds(...)` is one check that the paper demands.
 """
 
+from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
 
@@ -21,12 +22,14 @@ from protosim.api import (
     MS,
     Command,
     Disk,
+    Image,
     Log,
     Node,
     NodeId,
     Observer,
     OpId,
     ProtocolSpec,
+    Value,
     always,
     applied,
     eventually,
@@ -62,7 +65,7 @@ HEARTBEAT_INTERVAL = (50 * MS, 50 * MS)
 @value
 class Entry:
     term: Term
-    command: Command | None  # None: the no-op of a new leader, §8
+    command: Value | None  # None: the no-op of a new leader, §8
 
     def __str__(self) -> str:
         return f"({self.term}: {self.command or 'no-op'})"
@@ -175,6 +178,9 @@ class Raft(Node[RaftDisk]):
             return 0
         return self.disk.log[index - 1].term if index <= len(self.disk.log) else -1
 
+    def entries_after(self, index: Index, most: int) -> tuple[Entry, ...]:
+        return tuple(self.disk.log[index : index + most])
+
     def last_position(self) -> Position:
         return self.term_at(self.last_index), self.last_index
 
@@ -257,7 +263,7 @@ class Raft(Node[RaftDisk]):
     def replicate(self, peer: NodeId) -> None:
         """AppendEntries."""
         prev = self.next_index[peer] - 1
-        entries = tuple(self.disk.log[prev : prev + self.switches.batch])
+        entries = self.entries_after(prev, self.switches.batch)
         self.send(peer, AppendEntries(self.disk.term, prev, self.term_at(prev), entries, self.commit_index))
 
     @on(AppendEntries)
@@ -359,12 +365,36 @@ class Figure3(Observer):
     def begin(self) -> None:
         self.leader_of: dict[Term, NodeId] = {}
         self.log_of_leader: dict[Term, tuple[Entry, ...]] = {}  # as it was when it first led
-        self.entry_at: dict[tuple[Index, Term], tuple[Term, Command | None]] = {}  # -> term before it, command
+        self.entry_at: dict[tuple[Index, Term], tuple[Term, Value | None]] = {}  # -> term before it, command
         self.committed: list[tuple[Entry, Term]] = []  # by index - 1; with the term in which it was first applied
         self.applied_by: dict[NodeId, Index] = {}
         self.acknowledged: Index = 0  # the last index whose client has its answer
         self.vote_of: dict[tuple[NodeId, Term], NodeId] = {}
         self.answered_since_heal = False
+
+    # What an extension of the core reads in its own way.
+
+    def before_log(self, image: Image) -> Position:
+        """Of the entry before the first in the log."""
+        return 0, 0
+
+    def is_quorum(self, nodes: Sequence[NodeId]) -> bool:
+        """Whether these may elect a leader, and commit."""
+        return len(nodes) >= self.facts.majority
+
+    def is_asked_by(self, entry: Entry, op: OpId, command: Command) -> bool:
+        """Whether the entry holds what the client asks by this operation."""
+        return entry.command == command
+
+    def entry(self, image: Image, index: Index) -> Entry | None:
+        return image.log[index - 1] if index <= len(image.log) else None
+
+    def whole_log(self, image: Image) -> tuple[Entry, ...]:
+        return tuple(image.log)
+
+    def end_of_log(self, image: Image) -> Position:
+        before = self.before_log(image)
+        return (image.log[-1].term, before[1] + len(image.log)) if image.log else before
 
     @always("At most one leader can be elected in a given term.", "§5.2, Fig. 3")
     @sent(AppendEntries)
@@ -379,8 +409,8 @@ class Figure3(Observer):
     def leader_completeness(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
         if m.term in self.leader_of:
             return None
-        log = self.facts.written(node).log
-        self.leader_of[m.term], self.log_of_leader[m.term] = node, tuple(log)
+        log = self.whole_log(self.facts.written(node))
+        self.leader_of[m.term], self.log_of_leader[m.term] = node, log
         for index, (entry, term) in enumerate(self.committed, 1):
             if term < m.term and (index > len(log) or log[index - 1] != entry):
                 return f"{node} leads term {m.term} without entry {index}, {entry}, committed in term {term}"
@@ -393,7 +423,8 @@ class Figure3(Observer):
     ) -> str | None:
         term = self.facts.written(node).term
         if removed and self.leader_of.get(term) == node:
-            return f"{node} leads term {term} and removed entry {index + 1}, {removed[0]}, from its own log"
+            place = self.before_log(self.facts.written(node))[1] + index + 1
+            return f"{node} leads term {term} and removed entry {place}, {removed[0]}, from its own log"
         return None
 
     @always("Logs that agree on an entry's index and term agree on all entries up to it.", "§5.3, Fig. 3")
@@ -410,9 +441,11 @@ class Figure3(Observer):
 
     def _matches(self, node: NodeId, index: int) -> str | None:
         """Whether the entries after the first `index` follow what they followed in every other log, at any time."""
-        log = self.facts.written(node).log
-        before = log[index - 1].term if index else 0
-        for place, entry in enumerate(log[index:], index + 1):
+        image = self.facts.written(node)
+        log, (before, dropped) = image.log, self.before_log(image)
+        if index:
+            before = log[index - 1].term
+        for place, entry in enumerate(log[index:], dropped + index + 1):
             known = self.entry_at.setdefault((place, entry.term), (before, entry.command))
             if known != (before, entry.command):
                 return (
@@ -429,9 +462,9 @@ class Figure3(Observer):
         if self.applied_by.get(node, 0) + 1 != index:
             return f"{node} applied entry {index} right after entry {self.applied_by.get(node, 0)}"
         self.applied_by[node] = index
-        if index > len(image.log) or image.log[index - 1].command != command:
+        entry = self.entry(image, index)
+        if entry is None or entry.command != command:
             return f"{node} applied {command} as entry {index}, which its log does not hold"
-        entry = image.log[index - 1]
         if index > len(self.committed):
             self.committed.append((entry, image.term))
         elif self.committed[index - 1][0] != entry:
@@ -463,7 +496,7 @@ class Figure3(Observer):
         if command.op == "get":  # changed nothing that could be lost
             return None
         for index in range(self.applied_by.get(node, 0), 0, -1):
-            if self.committed[index - 1][0].command == command:
+            if self.is_asked_by(self.committed[index - 1][0], op, command):
                 self.acknowledged = max(self.acknowledged, index)
                 return self._on_majority(index, f"{node} answered {command}")
         return f"{node} answered {command} without having applied it"
@@ -478,15 +511,15 @@ class Figure3(Observer):
 
     def _on_majority(self, index: Index, event: str) -> str | None:
         holders = self._holders(index)
-        if len(holders) >= self.facts.majority:
+        if self.is_quorum(holders):
             return None
         entry = self.committed[index - 1][0]
         return f"{event}, but only the disks of {' and '.join(holders) or 'nobody'} hold entry {index}, {entry}"
 
     def _holders(self, index: Index) -> list[NodeId]:
         """On whose disks the committed entry is."""
-        wanted, durable = [self.committed[index - 1][0]], self.facts.durable
-        return [n for n in self.facts.ids if durable(n).log[index - 1 : index] == wanted]
+        wanted, durable = self.committed[index - 1][0], self.facts.durable
+        return [n for n in self.facts.ids if self.entry(durable(n), index) == wanted]
 
     # Early warnings: what must hold so that no later step can break the above.
 
@@ -521,24 +554,25 @@ class Figure3(Observer):
     def committed_is_kept(
         self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
     ) -> str | None:
-        for place, (entry, _) in enumerate(self.committed[index : index + len(removed)], index):
-            if removed[place - index] == entry and self.facts.written(node).log[place : place + 1] != [entry]:
-                return f"{node} removed entry {place + 1}, {entry}, which is committed"
+        image = self.facts.written(node)
+        first = self.before_log(image)[1] + index + 1
+        for place, entry in enumerate(removed, first):
+            if self.committed[place - 1 : place] and entry == self.committed[place - 1][0] != self.entry(image, place):
+                return f"{node} removed entry {place}, {entry}, which is committed"
         return None
 
     def _electable_without(self, index: Index) -> str | None:
         """Whether somebody could win with the logs as they are on disk, lacking the entry at `index`."""
-        entry, ids = self.committed[index - 1][0], self.facts.ids
-        logs = [self.facts.durable(n).log for n in ids]
-        lacking = [log for log in logs if log[index - 1 : index] != [entry]]
+        entry = self.committed[index - 1][0]
+        disks = {n: self.facts.durable(n) for n in self.facts.ids}
+        lacking = [n for n, disk in disks.items() if self.entry(disk, index) != entry]
         if not lacking:
             return None
-        strongest = max(lacking, key=position)
-        last = position(strongest)
-        voters = [n for n, log in zip(ids, logs, strict=True) if position(log) <= last]
-        if len(voters) < self.facts.majority:
+        last = {n: self.end_of_log(disk) for n, disk in disks.items()}
+        node = max(lacking, key=last.__getitem__)
+        voters = [n for n in disks if last[n] <= last[node]]
+        if not self.is_quorum(voters):
             return None
-        node = next(n for n, log in zip(ids, logs, strict=True) if log is strongest)
         return f"{node} lacks entry {index}, {entry}, and could win the votes of {', '.join(voters)}"
 
     # Goals: a run in which nothing happened proves nothing.
@@ -568,10 +602,6 @@ class Figure3(Observer):
     def count_progress(self, node: NodeId, op: OpId, command: Command, result: object) -> None:
         if self.facts.healed_at is not None:
             self.answered_since_heal = True
-
-
-def position(log: list[Entry]) -> Position:
-    return (log[-1].term, len(log)) if log else (0, 0)
 
 
 # -- The literal forms: sampled oracles for the incremental ones above -------------------------------

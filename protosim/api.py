@@ -19,7 +19,7 @@ import attrs
 
 from protosim.linearizability import KEY_VALUE as KEY_VALUE
 from protosim.linearizability import Model as Model
-from protosim.values import Value
+from protosim.values import Value as Value
 from protosim.values import conforms as conforms
 from protosim.values import message as message
 from protosim.values import value as value
@@ -175,7 +175,7 @@ class Disk:
 
 
 @value
-class Command:
+class Command(Value):
     """What a client asks of the replicated register map: "put" (answers the previous value) or "get"."""
 
     op: str
@@ -399,6 +399,11 @@ class Observer:
         return twin
 
 
+def methods(observer: type[Observer]) -> dict[str, Any]:
+    """All that an observer defines, in order of definition: what it extends first, an override in its old place."""
+    return {name: getattr(observer, name) for cls in reversed(observer.__mro__) for name in cls.__dict__}
+
+
 @attrs.frozen
 class Invariant:
     """What a method of an observer promises."""
@@ -531,6 +536,6 @@ class ProtocolSpec:
     def invariants(self) -> Iterator[Invariant]:
         """In order of definition."""
         for observer in self.observers:
-            for name, method in observer.__dict__.items():
+            for name, method in methods(observer).items():
                 if hasattr(method, "_invariant") and method._invariant.name == name:
                     yield method._invariant

@@ -304,7 +304,7 @@ def conforms(x: Any, annotation: Any) -> bool:
         elif typing.get_origin(kind) is tuple:
             if _exact_type(x) is tuple and _conforms_tuple(x, typing.get_args(kind)):
                 return True
-        elif type(x) is kind:
+        elif type(x) is kind or (kind is Value and isinstance(x, Value)):
             return True
     return False
 

@@ -17,7 +17,7 @@ from zlib import crc32
 
 import attrs
 
-from protosim.api import RESET, STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec
+from protosim.api import RESET, STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec, methods
 from protosim.clock import SIMPY, Clock
 from protosim.disk import DiskImage, Kept, choose_kept
 from protosim.keys import MASK, derive, label, mix
@@ -163,7 +163,7 @@ class World(Clock):
         self.at_end: list[Any] = []
         for observer in observers:
             observer.facts = self
-            for name, function in type(observer).__dict__.items():
+            for name, function in methods(type(observer)).items():
                 invariant = getattr(function, "_invariant", None)
                 if hasattr(function, "_fact") and not (invariant and invariant.name in self.reached):
                     fact, about = function._fact

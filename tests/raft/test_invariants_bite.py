@@ -60,10 +60,7 @@ NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 SHIFTED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 
-EQUIVALENT = {  # what may survive, and why it is the same
-    "position: 0 -> 1": "an empty log is still behind every other: terms and indexes begin at 1",
-    "position: 0 -> 1 (2)": "an empty log is still behind every other: terms and indexes begin at 1",
-}
+EQUIVALENT: dict[str, str] = {}  # what may survive, and why it is the same
 
 
 def variants(node: ast.AST) -> Iterator[ast.AST]:
@@ -115,9 +112,9 @@ def changes() -> Iterator[tuple[str, ast.Module]]:
 def judging(whole: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     """(function, node) for the code that judges: not the sentences, not the history of an empty run."""
     for definition in whole.body:
-        if getattr(definition, "name", "") not in ("Figure3", "position"):
+        if not isinstance(definition, ast.ClassDef) or definition.name != "Figure3":
             continue
-        for function in definition.body if isinstance(definition, ast.ClassDef) else [definition]:
+        for function in definition.body:
             if isinstance(function, ast.FunctionDef) and function.name != "begin":
                 for statement in function.body:
                     yield from ((function.name, node) for node in _but_texts(statement))
