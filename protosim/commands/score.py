@@ -1,6 +1,6 @@
 """Judge a repair against a task's hidden tests: solved (exit code 0) or not (1).
 
-The candidate is one file, an edited copy of what the task hands out. It runs in worker processes; what
+The candidate is one file, an edited copy of what the task hands out (--handout). It runs in worker processes; what
 judges it does not. Progress names the bugs that are left.
 """
 
@@ -8,8 +8,10 @@ import argparse
 from pathlib import Path
 from typing import cast
 
+from protosim import files
+from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
-from protosim.score import score
+from protosim.score import handed_out, score
 from protosim.score.pool import ISOLATION
 from protosim.score.result import Result
 
@@ -18,10 +20,17 @@ FAILURES = 5  # in the terminal; --json has all
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="a folder of tasks/, by its name")
-    parser.add_argument("candidate", metavar="FILE", help="the repaired source")
+    parser.add_argument("candidate", metavar="FILE", nargs="?", help="the repaired source")
+    parser.add_argument("--handout", metavar="FILE", help="write the source that the task gives out, and judge nothing")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
+    if (args.candidate is None) == (args.handout is None):
+        raise UserError("Name the candidate's file, or where to write the source that is handed out (--handout FILE).")
+    if args.handout is not None:
+        files.write(Path(args.handout), handed_out(args.task))
+        out.say(f"Wrote {args.handout}.")
+        return Answer("ok", {"task": args.task, "handout": args.handout})
     result = judge(args.task, Path(args.candidate), out)
     tell(result, out)
     if result.isolation == ISOLATION:

@@ -15,7 +15,9 @@ from typing import Any
 
 import attrs
 
+from protosim.api import Invariant, ProtocolSpec
 from protosim.errors import UserError
+from protosim.history import LINEARIZABILITY
 from protosim.program import reference
 from protosim.run import printable
 from protosim.score import gates, result
@@ -62,18 +64,19 @@ def rescore(task: str, saved: Mapping[str, Any]) -> Result:
         raise UserError(f"This run of {task} was made with another suite: score the candidate again.")
     outcomes = {name: Outcome(**raw) for name, raw in saved["runs"].items()}
     given_up = saved["sentence"] if saved["stage"] == "timeout" else ""
-    invariants = tuple(reference(what.protocol).spec.invariants())
-    return result.scored(what, suite, invariants, outcomes, given_up)
+    return result.scored(what, suite, judged(reference(what.protocol).spec), outcomes, given_up)
 
 
 @functools.cache
 def handed_out(task: str) -> str:
-    """The source that the task gives to whoever is to repair it: the reference with all of its bugs."""
+    """The source that the task gives out: the reference with all of its bugs, or without the bodies to be written."""
     import mutations
-    from mutations import engine
+    from mutations import bodies, engine
 
     what = load_task(task)
     source = reference(what.protocol).source
+    if what.kind == "impl":
+        return bodies.without_bodies(source, what.removed)
     bugs = [mutations.find(what.protocol, bug, source) for bug in what.bugs]
     return engine.apply_all(source, bugs)
 
@@ -85,7 +88,7 @@ def _score(
     source = gates.read(raw)
     if isinstance(source, Refusal):
         return result.refused(task, suite.split, source)
-    with bundle() as root, contextlib.closing(Pool(root, source)) as pool:
+    with bundle(task.library) as root, contextlib.closing(Pool(root, source)) as pool:
         with contextlib.closing(Pool(root, trusted.source)) as healthy:
             if wrong := healthy.load():
                 raise OSError(f"a worker cannot run the reference: {wrong}")
@@ -96,5 +99,9 @@ def _score(
             return result.refused(task, suite.split, refusal)
         judge = Judge(pool, trusted, progress)
         outcomes = judge.play(trials(task, suite, using))
-    invariants = tuple(trusted.spec.invariants())
-    return result.scored(task, suite, invariants, outcomes, judge.given_up)
+    return result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
+
+
+def judged(spec: ProtocolSpec) -> tuple[Invariant, ...]:
+    """What a run is judged by."""
+    return (*spec.invariants(), *([LINEARIZABILITY] if spec.history is not None else ()))

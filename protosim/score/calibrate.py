@@ -1,11 +1,11 @@
 """Make a task's suite: `python -m protosim.score.calibrate TASK`.
 
 Runs are found by a search over counters, from 0 on, with the reference and its mutants; no candidate is involved.
-A run of kind "kill" is taken if over all subsets of the task's bugs it fails if and only if its own bug is in the
-subset: for a seed, let `by` be the event by which every subset with the bug has failed, and `until` the first event
-at which one without it fails; where `by` comes well before `until`, a run that ends between them is such a run. Other
-runs are taken if the reference passes them with room to spare. It takes minutes: seeds that need one bug and excuse
-all others are rare.
+A run of kind "kill" is taken if over all subsets of the task's bugs (of an `impl` task: over the reference and each of
+the wrong implementations) it fails if and only if its own bug is in the subset: for a seed, let `by` be the event by
+which every subset with the bug has failed, and `until` the first event at which one without it fails; where `by` comes
+well before `until`, a run that ends between them is such a run. Other runs are taken if the reference passes them with
+room to spare. It takes minutes: seeds that need one bug and excuse all others are rare.
 """
 
 import argparse
@@ -37,7 +37,6 @@ from protosim.score.suite import (
 
 GAP = 4  # events between `by` and `until`, at least
 LONGEST_TAIL = 50  # events after `by`, at most
-ENOUGH = 30  # client answers that the reference must see in a run that asks for some
 SHARE = 10  # of the reference's answers a candidate must reach one in so many
 ROOM = 3  # times as many events as the reference takes until the horizon
 BOOTS = 12  # of all nodes in one run: each needs a worker
@@ -50,14 +49,15 @@ Found = Mapping[str, object]
 
 
 def subsets(task: Task) -> dict[Subset, str]:
-    """The source of each subset of the task's bugs, the reference first."""
+    """The source of each subset of the task's bugs that may occur, the reference first."""
     import mutations
     from mutations import engine
 
     source = reference(task.protocol).source
     found = {bug: mutations.find(task.protocol, bug, source) for bug in task.bugs}
     texts: dict[Subset, str] = {frozenset(): source}
-    for size in range(1, len(task.bugs) + 1):
+    largest = len(task.bugs) if task.kind == "fix" else 1  # wrong implementations stand for each other
+    for size in range(1, largest + 1):
         for *others, last in itertools.combinations(task.bugs, size):
             texts[frozenset((*others, last))] = engine.apply(texts[frozenset(others)], found[last])
     return texts
@@ -106,7 +106,7 @@ def try_plain(program: Program, recipe: Recipe, scenario: Scenario) -> Found | N
     in_time = recipe.kind != "live" or world.now >= scenario.horizon
     boots = scenario.nodes + world.fired.get("crash", 0)
     reached = set(recipe.goals) <= set(run.reached)
-    if not _sound(run) or not reached or not in_time or boots > BOOTS or answers < ENOUGH:
+    if not _sound(run) or not reached or not in_time or boots > BOOTS or answers < recipe.answers:
         return None
     room = ROOM if recipe.kind == "live" else 1
     return {"events": run.events * room, "answers": answers // SHARE}

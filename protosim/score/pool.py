@@ -10,6 +10,7 @@ processes, start many and leave some behind. So results say ISOLATION until a sa
 
 import compileall
 import contextlib
+import importlib
 import os
 import select
 import shutil
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import attr
@@ -35,8 +36,9 @@ FIXED = {"PYTHONHASHSEED": "0"}  # a worker's whole environment
 
 
 @contextlib.contextmanager
-def bundle() -> Generator[Path]:
-    """A read-only folder: all that a worker imports beside the standard library, and its script."""
+def bundle(library: Sequence[str] = ()) -> Generator[Path]:
+    """A read-only folder: all that a worker imports beside the standard library, and its script. The library is
+    protocols that the candidate's extends: "protocols.raft"."""
     if os.name != "posix":
         raise UserError("Scoring runs candidates in POSIX processes with limits; use Linux or macOS for it.")
     ours = Path(__file__).resolve().parent.parent
@@ -51,6 +53,11 @@ def bundle() -> Generator[Path]:
         for empty in ("protosim/__init__.py", "protosim/score/__init__.py"):
             (root / empty).touch()
         shutil.copy2(ours / "score/worker.py", root)
+        for module in library:
+            (root / "protocols").mkdir(exist_ok=True)
+            (root / "protocols/__init__.py").touch()
+            source = importlib.import_module(module).__file__
+            shutil.copy2(str(source), root / "protocols")
         compileall.compile_dir(root, quiet=2)
         _change_modes(root, 0o500)
         try:

@@ -8,7 +8,6 @@ import attrs
 
 from protosim import paths
 from protosim.api import Invariant
-from protosim.history import LINEARIZABILITY
 from protosim.score.gates import Refusal
 from protosim.score.judge import Outcome
 from protosim.score.pool import ISOLATION
@@ -122,7 +121,7 @@ def _kept(
     """For each invariant: how many runs judge it, and in how many of these it was kept."""
     recipes = task.recipes()
     kept: dict[str, dict[str, int]] = {}
-    for invariant in (*invariants, LINEARIZABILITY):
+    for invariant in invariants:
         judging, good = list(runs), {"passed", "goal", "violation"}
         if invariant.mode == "eventually":
             judging = [name for name, run in runs.items() if recipes[run.recipe].heal is not None]

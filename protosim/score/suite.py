@@ -40,7 +40,7 @@ class Recipe:
 
     name: str
     kind: Kind
-    kills: str = ""  # kill: the id of the mutant that its runs detect
+    kills: str = ""  # kill: the bug that its runs detect
     per_test: int = 1
     nodes: int = 3
     switches: dict[str, Any] = attrs.field(factory=dict)
@@ -50,6 +50,7 @@ class Recipe:
     horizon: int = 10**12
     heal: int | None = None
     goals: tuple[str, ...] = ()  # `sometimes` goals that each of its runs must reach
+    answers: int = 30  # chaos, live: that the reference's clients must get at least
 
     def scenario(self, protocol: str, seed: int, events: int) -> Scenario:
         return Scenario(
@@ -75,10 +76,12 @@ class Task:
 
     name: str
     title: str
-    kind: Literal["fix"]
+    kind: Literal["fix", "impl"]
     protocol: str
+    library: tuple[str, ...] = ()  # modules of ours that a candidate may import, beside the vocabulary
     families: str
-    bugs: tuple[str, ...]  # ids of the mutants that the handed-out source has
+    bugs: tuple[str, ...]  # ids of mutants. fix: what the handed-out source has; impl: wrong bodies, each by itself
+    removed: tuple[str, ...] = ()  # impl: the functions that are handed out without their bodies
     tests: int  # hidden tests
     min_pass_rate: float
     steepness: float = 12.0  # k of the score's curve
@@ -90,7 +93,7 @@ class Task:
 
     def fingerprint(self) -> str:
         """Of what a suite depends on."""
-        parts = (self.name, self.protocol, self.bugs, self.tests, self.recipe)
+        parts = (self.name, self.protocol, self.bugs, self.tests, self.recipe, *filter(None, [self.removed]))
         raw = json.dumps(_convert.unstructure(parts), sort_keys=True).encode()
         return blake2b(raw, digest_size=8).hexdigest()
 

@@ -38,16 +38,16 @@ def proper_subsets() -> list[tuple[str, ...]]:
     return [left for size in sizes for left in itertools.combinations(BUGS, size)]
 
 
-def judge(source: str | bytes, folder: Path) -> Result:
+def judge(source: str | bytes, folder: Path, task: str = TASK) -> Result:
     file = folder / "candidate.py"
     file.write_bytes(source if isinstance(source, bytes) else source.encode())
-    return score(TASK, file)
+    return score(task, file)
 
 
-def shorten(patch: pytest.MonkeyPatch, tests: int, kinds: tuple[str, ...]) -> None:
+def shorten(patch: pytest.MonkeyPatch, tests: int, kinds: tuple[str, ...], name: str = TASK) -> None:
     """Score with the first hidden tests alone, and of these only runs of some kinds."""
-    task = attrs.evolve(load_task(TASK), tests=tests)
-    whole = load_suite(TASK, secret())
+    task = attrs.evolve(load_task(name), tests=tests)
+    whole = load_suite(name, secret())
     recipes = task.recipes()
     runs = [r for r in whole.runs if r.test <= tests and recipes[r.recipe].kind in kinds]
     suite = attrs.evolve(whole, runs=tuple(runs))
