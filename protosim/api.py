@@ -362,6 +362,11 @@ class Facts(Protocol):
     healed_at: int | None  # when the faults ended for good, if they have
 
     @property
+    def switches(self) -> Any:
+        """The protocol's."""
+        ...
+
+    @property
     def now(self) -> int:
         """Simulated microseconds."""
         ...
@@ -413,6 +418,7 @@ class Invariant:
     title: str  # "Election Safety"
     statement: str
     source: str
+    when: Callable[[Any], bool] = bool  # a goal: whether it can be reached under these switches
 
 
 def always(statement: str, source: str) -> Callable[[F], F]:
@@ -425,9 +431,9 @@ def warning(statement: str, source: str) -> Callable[[F], F]:
     return _invariant("warning", statement, source)
 
 
-def sometimes(statement: str, source: str = "") -> Callable[[F], F]:
-    """A goal that runs must reach, or they prove nothing."""
-    return _invariant("sometimes", statement, source)
+def sometimes(statement: str, source: str = "", *, when: Callable[[Any], bool] = bool) -> Callable[[F], F]:
+    """A goal that runs must reach, or they prove nothing; it can be reached only `when(switches)`."""
+    return _invariant("sometimes", statement, source, when)
 
 
 def eventually(statement: str, source: str = "") -> Callable[[F], F]:
@@ -435,10 +441,11 @@ def eventually(statement: str, source: str = "") -> Callable[[F], F]:
     return _invariant("eventually", statement, source)
 
 
-def _invariant(mode: str, statement: str, source: str) -> Callable[[F], F]:
+def _invariant(mode: str, statement: str, source: str, when: Callable[[Any], bool] = bool) -> Callable[[F], F]:
     def marked(function: F) -> F:
         title = function.__name__.replace("_", " ").title()
-        function._invariant = Invariant(function.__name__, mode, title, statement, source)  # type: ignore[attr-defined]
+        made = Invariant(function.__name__, mode, title, statement, source, when)
+        function._invariant = made  # type: ignore[attr-defined]
         return function
 
     return marked
@@ -477,6 +484,11 @@ def restored(function: F) -> F:
 def applied(function: F) -> F:
     """`method(self, node, index, command, result)`: the node's application executed the command."""
     return _mark("_fact", ("applied", ()))(function)
+
+
+def requested(function: F) -> F:
+    """`method(self, node, op, command)`: a client asks."""
+    return _mark("_fact", ("requested", ()))(function)
 
 
 def replied(function: F) -> F:
@@ -528,6 +540,7 @@ class ProtocolSpec:
     parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
     history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
     retries: bool = False  # clients ask again, with the same number, perhaps another node
+    reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
     sizes: tuple[int, ...] = (3, 5)  # cluster sizes that hunts draw from, the commonest first
     smallest: int = 1  # smaller clusters make no sense
     largest: int | None = None

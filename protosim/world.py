@@ -38,6 +38,7 @@ ODD = 0x9E3779B97F4A7C15  # spreads the clock's small numbers over 64 bits
 LONGEST_TIMER = 10**12  # microseconds
 LONGEST_QUIET = 100_000  # heap entries without an event, after which a run is over: everybody is down
 STEP_US = 1_000  # what an event takes where the schedule has priorities instead of times
+PACE_US = 200_000  # a typical election timeout by the nodes' clocks
 
 _HEADER = struct.Struct("<QBB").pack
 _APPLIED = b"a" + head(3)
@@ -111,7 +112,7 @@ class World(Clock):
         self.requests: dict[int, Request] = {}
         self.believed: int | None = None  # who last took a client's request
         self.healed_at: int | None = None
-        self.ahead: list[int] | None = None  # how far each node's clock is, since then
+        self.ahead: list[int] | None = None  # by how much each node's clock was set, or was ahead at `healed_at`
         self.fired: dict[str, int] = {}
         self.refused: dict[str, list[int]] = {}  # check -> [refusals, as the sole reason]
         self.hash = blake2b(digest_size=16) if digest else None
@@ -140,6 +141,8 @@ class World(Clock):
 
     def _set_schedule(self, schedule: Schedule) -> None:
         self.schedule_ = schedule
+        untimed = schedule.timers is not None or schedule.rank is not None
+        self.tick = max(1, PACE_US // schedule.pace) if untimed and self.spec.reads_clock else 1
         self.delays, self.gaps, self.memoryless = schedule.delays, schedule.request_gaps, schedule.timers
         self.rank, self.adversary, self.after_event = schedule.rank, schedule.adversary, schedule.after_event
 
@@ -210,6 +213,10 @@ class World(Clock):
     @property
     def now(self) -> int:
         return self._now
+
+    @property
+    def switches(self) -> Any:
+        return self.spec.switches(**self.scenario.switches)
 
     def written(self, node: NodeId) -> DiskImage:
         return self.disks[self.index[node]]
@@ -346,8 +353,11 @@ class World(Clock):
         return self._happen(TIMEOUT, node, (TIMEOUT, timer), timer.encode())
 
     def clock_of(self, node: int) -> int:
-        """The node's own clock, which never goes back: what it was ahead by when the faults ended stays."""
-        now = self._now if self.rates is None else self._now * self.rates[node] // 1_000_000
+        """The node's own clock, which goes back only by the fault that sets it: what it was ahead by when the faults
+        ended stays."""
+        now = self._now * self.tick
+        if self.rates is not None:
+            now = now * self.rates[node] // 1_000_000
         return now if self.ahead is None else now + self.ahead[node]
 
     def fork(self, seed: int) -> None:
@@ -398,6 +408,7 @@ class World(Clock):
             self.requests[op] = Request(op, (self.ids[node],), command, self.events + 1)
         else:
             known.asked += (self.ids[node],)
+        self._tell("requested", self.ids[node], op, command)
         payload = encode((op, command)) if self.hash is not None else b""
         return self._happen(REQUEST, node, (REQUEST, op, command), payload)
 
@@ -658,7 +669,7 @@ class World(Clock):
         """The faults end for good: everybody up, every link open, no message lost any more."""
         self.healed_at = self._now
         if self.rates is not None:
-            self.ahead = [self.clock_of(node) - self._now for node in range(len(self.ids))]
+            self.ahead = [self.clock_of(node) - self._now * self.tick for node in range(len(self.ids))]
         self._release()
         self._set_network(len(self.ids))
         self.faults = ()

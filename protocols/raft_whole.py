@@ -1,0 +1,446 @@
+"""Raft, whole: elections that leave a leader alone, and reads that write nothing to the log.
+
+Paper    D. Ongaro, "Consensus: Bridging Theory and Practice", PhD thesis, Stanford 2014. § refers to it; chapter 3 is
+         the core (`protocols/raft.py`), which this file extends.
+Scope    PreVote (§9.6), leader stickiness (§4.2.3), CheckQuorum (§6.2), reads by ReadIndex (§6.4), at followers too,
+         and by lease (§6.4.1). Each is a switch; with all of them off, this is what it extends.
+Assumes  What the core assumes. Lease reads need more: no clock is ever set, and none gains or loses more than
+         CLOCK_DRIFT; without it they may be stale. ReadIndex needs no clock.
+
+Reading order: messages, state, who hears a leader (§4.2.3), PreVote (§9.6), CheckQuorum (§6.2), reads (§6.4), leases
+(§6.4.1), then what must hold.
+"""
+
+from typing import Any
+
+import attrs
+
+from protocols.raft import (
+    ELECTION,
+    ELECTION_TIMEOUT,
+    HEARTBEAT,
+    Appended,
+    AppendEntries,
+    Figure3,
+    Index,
+    Raft,
+    RaftDisk,
+    RequestVote,
+    Role,
+    Switches,
+    Term,
+    workload,
+)
+from protosim.api import (
+    Command,
+    NodeId,
+    OpId,
+    ProtocolSpec,
+    eventually,
+    holds,
+    message,
+    on,
+    on_timeout,
+    replied,
+    requested,
+    switch,
+    value,
+    warning,
+    wrote,
+)
+
+Round = int  # of heartbeats; counted anew in each reign
+
+CLOCK_DRIFT = 200_000  # the most that a clock gains or loses, in millionths
+LEASE = ELECTION_TIMEOUT[0] * (1_000_000 - CLOCK_DRIFT) // (1_000_000 + CLOCK_DRIFT)
+"""So long on the slowest clock is no longer than the shortest election timeout on the fastest one, §6.4.1."""
+
+
+# -- Messages ----------------------------------------------------------------------------------------
+
+
+@message
+class PreVote:
+    """Would you vote for me, if I began this term? §9.6"""
+
+    term: Term  # the one after the sender's
+    last_log_index: Index
+    last_log_term: Term
+
+
+@message
+class PreVoted:
+    """PreVote's result."""
+
+    term: Term  # the voter's
+    asked: Term
+    granted: bool
+
+
+@message
+class Heartbeat:
+    """Do I still lead? §6.4. It has a number, so that it is known which one an answer answers."""
+
+    term: Term
+    round: Round
+
+
+@message
+class HeartbeatAck:
+    """Heartbeat's result."""
+
+    term: Term
+    round: Round
+
+
+@message
+class ReadIndex:
+    """From a follower: up to where must I have applied, to answer this client? §6.4"""
+
+    term: Term
+    read: OpId
+
+
+@message
+class ReadFrom:
+    """ReadIndex's result."""
+
+    term: Term
+    read: OpId
+    index: Index
+
+
+# -- State -------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class WholeSwitches(Switches):
+    pre_vote: bool = switch(True, (False, True), "ask who would vote before beginning a term, §9.6")
+    stickiness: bool = switch(True, (False, True), "who hears a leader ignores candidates, §4.2.3")
+    check_quorum: bool = switch(True, (False, True), "a leader that hears from no majority steps down, §6.2")
+    reads: str = switch("read_index", ("log", "read_index", "lease"), "how reads are answered, §6.4")
+    follower_reads: bool = switch(False, (False, True), "followers answer reads too, by the leader's read index, §6.4")
+
+
+@value
+class Read:
+    """A read that waits for its round of heartbeats."""
+
+    asker: NodeId
+    read: OpId
+    index: Index
+    round: Round
+
+
+class WholeRaft(Raft):
+    switches: WholeSwitches
+
+    heard_at: int  # when I last heard from a leader of my term
+    leader: NodeId | None  # of my term
+    pre_votes: set[NodeId]  # who would vote for me; empty when I do not ask
+    asking: dict[OpId, Command]  # reads of my clients
+    may_read: dict[OpId, Index]  # those that wait for my state machine only: up to where
+    # Leaders
+    round: Round
+    sent_at: dict[Round, int]
+    acked: dict[NodeId, Round]  # the last round that a peer has acknowledged
+    promised: dict[NodeId, int]  # until when a peer elects nobody else
+    contact_at: dict[NodeId, int]  # when a peer last answered
+    asked: list[tuple[NodeId, OpId]]  # reads that wait for an entry of my term to be committed
+    reads: list[Read]
+
+    def start(self) -> None:
+        self.heard_at = self.now  # before it crashed, it may have promised a leader to elect nobody else
+        self.leader = None
+        super().start()
+
+    def become_follower(self) -> None:
+        super().become_follower()
+        self.pre_votes = set()
+        self.asking = {}
+        self.may_read = {}
+        self.asked = []
+        self.reads = []
+
+    def receive(self, src: NodeId, m: Any) -> None:
+        """What must not disturb a leader raises no term: a pre-vote; a request for a vote, where a leader is heard."""
+        if isinstance(m, PreVote):
+            self.handle_pre_vote(src, m)
+        elif not isinstance(m, RequestVote) or self.admits_candidates():
+            super().receive(src, m)
+
+    def update_term(self, term: Term) -> None:
+        self.leader = None
+        super().update_term(term)
+
+    # -- Who hears a leader (§4.2.3) -----------------------------------------------------------------
+
+    def hear_leader(self, src: NodeId) -> None:
+        """From the leader of my term."""
+        self.heard_at = self.now
+        self.leader = src
+        self.pre_votes = set()
+
+    def hears_leader(self) -> bool:
+        """Whether there was word from a leader within the shortest election timeout; a leader hears itself."""
+        return self.role is Role.LEADER or self.now < self.heard_at + ELECTION_TIMEOUT[0]
+
+    def admits_candidates(self) -> bool:
+        """A lease rests on it: while the leader holds one, a majority votes for nobody else, §6.4.1."""
+        if not self.switches.stickiness and self.switches.reads != "lease":
+            return True
+        return holds(
+            no_leader_to_disturb=not self.hears_leader(),  # §4.2.3
+        )
+
+    @on(AppendEntries)
+    def handle_append_entries(self, src: NodeId, m: AppendEntries) -> None:
+        if m.term == self.disk.term:
+            self.hear_leader(src)
+        super().handle_append_entries(src, m)
+
+    # -- PreVote (§9.6) ------------------------------------------------------------------------------
+
+    @on_timeout(ELECTION)
+    def start_election(self) -> None:
+        """Before a term begins, a majority must be willing to elect me in it."""
+        if self.role is Role.LEADER:
+            return
+        self.set_timer(ELECTION, ELECTION_TIMEOUT)
+        if not self.admits_candidates():  # nor am I one: the timer was early
+            return
+        if not self.switches.pre_vote:
+            self.campaign()
+            return
+        self.pre_votes = {self.me}
+        self.broadcast(PreVote(self.disk.term + 1, self.last_index, self.term_at(self.last_index)))
+        self.count_pre_votes()
+
+    def campaign(self) -> None:
+        self.pre_votes = set()
+        self.leader = None
+        super().start_election()
+
+    @on(PreVote)
+    def handle_pre_vote(self, src: NodeId, m: PreVote) -> None:
+        """As a vote, but nothing is given away by it. A refusal tells the candidate of a newer term."""
+        granted = holds(
+            pre_vote_for_new_term=m.term > self.disk.term,
+            pre_vote_without_leader=not self.hears_leader(),
+        ) and self.may_elect((m.last_log_term, m.last_log_index))
+        self.send(src, PreVoted(self.disk.term, m.term, granted))
+
+    @on(PreVoted)
+    def handle_pre_vote_response(self, src: NodeId, m: PreVoted) -> None:
+        counted = holds(
+            pre_vote_of_this_round=m.asked == self.disk.term + 1,
+            still_asking=bool(self.pre_votes),
+            pre_vote_granted=m.granted,
+        )
+        if counted:
+            self.pre_votes.add(src)
+            self.count_pre_votes()
+
+    def count_pre_votes(self) -> None:
+        willing = holds(
+            pre_votes_from_majority=self.is_majority(self.pre_votes),
+        )
+        if willing:
+            self.campaign()
+
+    # -- CheckQuorum (§6.2) --------------------------------------------------------------------------
+
+    def count_votes(self) -> None:
+        """With what a new leader knows of its peers."""
+        self.round = 0
+        self.sent_at = {}
+        self.acked = dict.fromkeys(self.peers, 0)
+        self.promised = dict.fromkeys(self.peers, 0)
+        self.contact_at = dict.fromkeys(self.peers, self.now)
+        super().count_votes()
+
+    @on_timeout(HEARTBEAT)
+    def send_heartbeats(self) -> None:
+        """A leader that cannot reach a majority gives way, so that its clients and followers look for another."""
+        if self.role is not Role.LEADER:
+            return
+        if self.switches.check_quorum and not self.reaches_quorum():
+            self.become_follower()
+            self.set_timer(ELECTION, ELECTION_TIMEOUT)
+            return
+        super().send_heartbeats()
+        if self.reads or self.switches.reads == "lease":
+            self.start_round()
+
+    def reaches_quorum(self) -> bool:
+        since = self.now - ELECTION_TIMEOUT[1]
+        return holds(
+            quorum_in_contact=self.is_majority([self.me, *(p for p in self.peers if self.contact_at[p] >= since)]),
+        )
+
+    @on(Appended)
+    def handle_append_response(self, src: NodeId, m: Appended) -> None:
+        if m.term == self.disk.term and self.role is Role.LEADER:
+            self.contact_at[src] = self.now
+        super().handle_append_response(src, m)
+
+    # -- Reads (§6.4) --------------------------------------------------------------------------------
+
+    def request(self, op: OpId, command: Command) -> None:
+        if self.switches.reads == "log" or command.op != "get":
+            super().request(op, command)
+        elif self.role is Role.LEADER:
+            self.asking[op] = command
+            self.handle_read_index(self.me, ReadIndex(self.disk.term, op))
+        elif self.switches.follower_reads and self.leader is not None:
+            self.asking[op] = command
+            self.send(self.leader, ReadIndex(self.disk.term, op))
+        else:
+            self.refuse(op)
+
+    @on(ReadIndex)
+    def handle_read_index(self, src: NodeId, m: ReadIndex) -> None:
+        if holds(read_index_from_leader=self.role is Role.LEADER):
+            self.asked.append((src, m.read))
+            self.begin_reads()
+
+    def begin_reads(self) -> None:
+        """Steps 1 to 3: know what is committed, note it, ask whether I lead."""
+        known = self.asked and holds(
+            commit_index_known=self.term_at(self.commit_index) == self.disk.term,  # step 1
+        )
+        if not known:
+            return
+        if self.switches.reads == "lease" and self.holds_lease():
+            begun = [Read(asker, read, self.commit_index, 0) for asker, read in self.asked]  # confirmed already
+        else:
+            self.start_round()
+            begun = [Read(asker, read, self.commit_index, self.round) for asker, read in self.asked]  # step 2
+        self.asked = []
+        self.reads += begun
+        self.confirm_reads()
+
+    def advance_commit_index(self) -> None:
+        super().advance_commit_index()
+        self.begin_reads()
+
+    def start_round(self) -> None:
+        self.round += 1
+        self.sent_at = {round: at for round, at in self.sent_at.items() if at + LEASE > self.now}
+        self.sent_at[self.round] = self.now
+        self.broadcast(Heartbeat(self.disk.term, self.round))
+
+    @on(Heartbeat)
+    def handle_heartbeat(self, src: NodeId, m: Heartbeat) -> None:
+        """Whoever has gone on to another term answers by it, which deposes the sender."""
+        if m.term == self.disk.term:
+            self.hear_leader(src)
+            if self.role is Role.CANDIDATE:
+                self.become_follower()
+            self.set_timer(ELECTION, ELECTION_TIMEOUT)
+        self.send(src, HeartbeatAck(self.disk.term, m.round))
+
+    @on(HeartbeatAck)
+    def handle_heartbeat_ack(self, src: NodeId, m: HeartbeatAck) -> None:
+        relevant = holds(
+            heartbeat_ack_current=m.term == self.disk.term,
+            heartbeat_ack_to_leader=self.role is Role.LEADER,
+        )
+        if relevant:
+            self.contact_at[src] = self.now
+            self.acked[src] = max(self.acked[src], m.round)
+            self.extend_lease(src, m.round)
+            self.confirm_reads()
+
+    def confirm_reads(self) -> None:
+        """Step 3: a round that began after the read was asked, and that a majority acknowledged."""
+        waiting, self.reads = self.reads, []
+        for read in waiting:
+            confirmed = holds(
+                leadership_confirmed=self.is_majority(self.who_acked(read.round)),
+            )
+            if not confirmed:
+                self.reads.append(read)
+            elif read.asker == self.me:
+                self.handle_read_from(self.me, ReadFrom(self.disk.term, read.read, read.index))
+            else:
+                self.send(read.asker, ReadFrom(self.disk.term, read.read, read.index))
+
+    def who_acked(self, round: Round) -> list[NodeId]:
+        return [self.me, *(peer for peer in self.peers if self.acked[peer] >= round)]
+
+    @on(ReadFrom)
+    def handle_read_from(self, src: NodeId, m: ReadFrom) -> None:
+        if m.read in self.asking:
+            self.may_read[m.read] = m.index
+            self.answer_reads()
+
+    def apply_committed(self) -> None:
+        super().apply_committed()
+        self.answer_reads()
+
+    def answer_reads(self) -> None:
+        """Steps 4 and 5: wait for the state machine, ask it."""
+        for read, index in list(self.may_read.items()):
+            if holds(applied_to_read_index=self.last_applied >= index):
+                del self.may_read[read]
+                self.reply(read, self.application.apply(self.asking.pop(read)))
+
+    # -- Leases (§6.4.1) -----------------------------------------------------------------------------
+
+    def extend_lease(self, src: NodeId, round: Round) -> None:
+        """From when the heartbeat was sent: when it was acknowledged, its receiver may have heard it long ago."""
+        if round in self.sent_at:
+            self.promised[src] = max(self.promised[src], self.sent_at[round] + LEASE)
+
+    def holds_lease(self) -> bool:
+        """Whether a majority has promised to elect nobody else by now."""
+        return holds(
+            lease_from_majority=self.is_majority([self.me, *(p for p in self.peers if self.promised[p] > self.now)]),
+        )
+
+
+# -- What must hold ----------------------------------------------------------------------------------
+
+
+class WholeFigure3(Figure3):
+    """And what reads and elections promise beyond the core."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.committed_when_asked: dict[OpId, Index] = {}
+        self.new_term_at = 0
+
+    @requested
+    def note_question(self, node: NodeId, op: OpId, command: Command) -> None:
+        self.committed_when_asked.setdefault(op, len(self.committed))
+
+    @warning("A read sees everything that was committed when it was asked.", "§6.4")
+    @replied
+    def reads_are_fresh(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
+        wanted, seen = self.committed_when_asked.get(op, 0), self.applied_by.get(node, 0)
+        if command.op != "get" or seen >= wanted:
+            return None
+        return f"{node} answered {command} from {seen} entries, when {wanted} were committed before it was asked"
+
+    @wrote("term")
+    def note_term(self, node: NodeId, before: dict[str, object]) -> None:
+        self.new_term_at = self.facts.now
+
+    @eventually("Once the faults have ended, a leader is elected that stays.", "§3.9, §9.6; Howard and Abraham 2020")
+    def stable_leader(self) -> str | None:
+        if self.facts.now - self.new_term_at >= 2 * ELECTION_TIMEOUT[1]:
+            return None
+        return f"a term began {self.facts.now - self.new_term_at} us before the end of the stated bound"
+
+
+PROTOCOL = ProtocolSpec(
+    name="raft_whole",
+    paper="Ongaro 2014, PhD thesis",
+    node=WholeRaft,
+    disk=RaftDisk,
+    switches=WholeSwitches,
+    observers=(WholeFigure3,),
+    workload=workload,
+    reads_clock=True,
+)
