@@ -1,0 +1,549 @@
+"""Raft with changes of its membership, and with transfers of leadership.
+
+Paper    D. Ongaro, "Consensus: Bridging Theory and Practice", 2014 (the thesis): chapter 4, §3.10. § refers to it.
+         The condition on single-server changes: Ongaro, "bug in single-server membership changes", raft-dev 2015.
+Spec     will62794/logless-reconfig for what makes a change safe; a handler names its action in ongardie/raft.tla.
+Scope    Extends `protocols.raft`, and is it where all switches are off. Single-server changes (§4.1 to §4.2), joint
+         consensus (§4.3), learners (§4.2.1), TimeoutNow (§3.10). A server that was removed and does not know it
+         disturbs the others (§4.2.3) as long as nothing ignores it: PreVote and stickiness are not here.
+Assumes  What the core assumes. A server that was removed keeps its disk, or never comes back under its name.
+
+A configuration is a log entry, and the latest in a server's log is in force there, committed or not.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+
+import attrs
+
+from protocols.raft import (
+    ELECTION,
+    ELECTION_TIMEOUT,
+    AppendEntries,
+    Entry,
+    Figure3,
+    Index,
+    Raft,
+    RaftDisk,
+    RequestVote,
+    Role,
+    Term,
+)
+from protocols.raft import Message as CoreMessage
+from protocols.raft import Switches as CoreSwitches
+from protocols.raft import workload as puts_and_gets
+from protosim.api import (
+    MS,
+    Command,
+    Image,
+    KeyValueStore,
+    NodeId,
+    OpId,
+    ProtocolSpec,
+    Value,
+    always,
+    applied,
+    eventually,
+    holds,
+    message,
+    on,
+    on_timeout,
+    parse_command,
+    replied,
+    restarted,
+    sent,
+    sometimes,
+    stored,
+    switch,
+    value,
+    warning,
+)
+
+TRANSFER = "transfer"
+JOINT_BOUND = 1_500 * MS  # five of the longest election timeouts
+TRANSFER_TIMEOUT = (ELECTION_TIMEOUT[1], ELECTION_TIMEOUT[1])  # "about an election timeout", §3.10
+
+
+# -- Configurations (§4.1, §4.2.1, §4.3) -------------------------------------------------------------
+
+
+@value
+class Configuration:
+    voters: tuple[NodeId, ...]
+    outgoing: tuple[NodeId, ...]  # the voters of C_old, in joint consensus; else nobody
+    learners: tuple[NodeId, ...]  # are sent entries, and do not count, §4.2.1
+
+    @property
+    def electors(self) -> tuple[NodeId, ...]:
+        """Whose votes count, and who may lead."""
+        return (*self.voters, *self.outgoing)
+
+    @property
+    def members(self) -> tuple[NodeId, ...]:
+        return tuple(sorted({*self.voters, *self.outgoing, *self.learners}))
+
+    def __str__(self) -> str:
+        joint = f" and {' '.join(self.outgoing)}" if self.outgoing else ""
+        return f"{' '.join(self.voters)}{joint}{''.join(f' ({n})' for n in self.learners)}"
+
+
+@value
+class Change:
+    """What an administrator asks of the leader: `add`, `promote` or `remove` a server, `replace` the voters by these,
+    `transfer` the leadership."""
+
+    op: str
+    servers: tuple[NodeId, ...]
+
+    key = "membership"  # for the judge of histories: a register that nobody writes, and so each answer is None
+
+    def __str__(self) -> str:
+        return f"{self.op} {' '.join(self.servers)}"
+
+
+def most(voters: Iterable[NodeId], nodes: Iterable[NodeId]) -> bool:
+    """Whether these nodes hold a majority of the voters."""
+    voters = set(voters)
+    return len(voters.intersection(nodes)) > len(voters) // 2
+
+
+# -- Messages (§3.10) --------------------------------------------------------------------------------
+
+
+@message
+class TimeoutNow:
+    """Campaign at once."""
+
+    term: Term
+
+
+Message = CoreMessage | TimeoutNow
+
+
+# -- State -------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Switches(CoreSwitches):
+    membership: str = switch("fixed", ("fixed", "single", "joint"), "how voters change: not, one at a time, by C_old,new")
+    learners: bool = switch(False, (False, True), "a new server catches up before it votes")
+    transfer: bool = switch(False, (False, True), "a leader hands over on request")
+    founders: int = switch(64, (3, 4, 64), "so many servers, the first ones, are the voters at the beginning")
+
+
+class MembershipRaft(Raft):
+    switches: Switches
+
+    servers: tuple[NodeId, ...]  # all that there are, members or not
+    configuration: Configuration  # in force
+    configured_at: Index  # where it stands in the log; 0: the founders
+    transferee: NodeId | None  # leaders: who is to take over
+
+    def start(self) -> None:
+        self.servers = tuple(sorted((self.me, *self.peers)))
+        super().start()
+        self.adopt_configuration()
+
+    def become_follower(self) -> None:
+        super().become_follower()
+        self.transferee = None
+
+    def receive(self, src: NodeId, m: Message) -> None:
+        super().receive(src, m)
+        self.follow_up()
+        if src == self.transferee:
+            self.hand_over(src)
+
+    # -- The configuration in force (§4.1) -----------------------------------------------------------
+
+    def configurations(self) -> Iterator[tuple[Index, Configuration]]:
+        """Those in the log with their places, the latest first, down to the founders."""
+        for back, entry in enumerate(reversed(self.disk.log)):
+            if isinstance(entry.command, Configuration):
+                yield self.last_index - back, entry.command
+        yield 0, Configuration(self.servers[: self.switches.founders], (), ())
+
+    def adopt_configuration(self) -> None:
+        """Servers use the latest configuration in their log, whether it is committed or not. §4.1"""
+        self.configured_at, self.configuration = next(self.configurations())
+        self.peers = tuple(n for n in self.configuration.members if n != self.me)
+        if self.role is Role.LEADER:
+            for peer in self.peers:
+                self.next_index.setdefault(peer, self.last_index)
+                self.match_index.setdefault(peer, 0)
+
+    def append_entry(self, entry: Entry) -> None:
+        super().append_entry(entry)
+        self.adopt_configuration()
+
+    def store_entries(self, prev: Index, entries: tuple[Entry, ...]) -> None:
+        """What is cut from the log is in force no more. §4.1"""
+        super().store_entries(prev, entries)
+        self.adopt_configuration()
+
+    def is_majority(self, nodes: Iterable[NodeId]) -> bool:
+        """Of the voters, whoever decides; in joint consensus of the old voters too. §4.2.2, §4.3"""
+        nodes = tuple(nodes)
+        return holds(
+            majority_of_voters=most(self.configuration.voters, nodes),  # §4.2.2
+            majority_of_outgoing=not self.configuration.outgoing or most(self.configuration.outgoing, nodes),  # §4.3
+        )
+
+    @on_timeout(ELECTION)
+    def start_election(self) -> None:
+        """A server that was removed still campaigns until it knows that this is committed. §4.2.2"""
+        electors: set[NodeId] = set()
+        for index, configuration in self.configurations():
+            electors.update(configuration.electors)
+            if index <= self.commit_index:
+                break
+        if holds(campaigner_is_elector=self.me in electors):
+            super().start_election()
+
+    # -- Changes (§4.1 to §4.3) ----------------------------------------------------------------------
+
+    def request(self, op: OpId, command: Command | Change) -> None:
+        if isinstance(command, Command):
+            if holds(not_handing_over=self.transferee is None):  # §3.10
+                super().request(op, command)
+                self.follow_up()
+            else:
+                self.refuse(op)
+        elif command.op == "transfer":
+            self.transfer(op, command.servers[0])
+        else:
+            self.change(op, command)
+
+    def change(self, op: OpId, change: Change) -> None:
+        """An administrator asks for another configuration."""
+        if not holds(
+            change_to_leader=self.role is Role.LEADER,
+            change_while_leading=self.transferee is None,  # §3.10
+        ):
+            self.refuse(op)
+            return
+        wanted = self.wanted(change)
+        if self.may_follow(wanted):
+            self.propose(wanted, op)
+            self.follow_up()
+        else:
+            self.refuse(op)
+
+    def wanted(self, change: Change) -> Configuration:
+        """The configuration that the change asks for; in joint consensus with the voters of the present one beside."""
+        voters, learners = set(self.configuration.voters), set(self.configuration.learners)
+        servers = set(change.servers)
+        if change.op == "replace":
+            voters = servers
+        elif change.op == "remove":
+            voters -= servers
+            learners -= servers
+        elif change.op == "promote":
+            voters |= learners & servers
+        elif self.switches.learners:
+            learners |= servers
+        else:
+            voters |= servers
+        joint = self.switches.membership == "joint" and voters != set(self.configuration.voters)
+        outgoing = self.configuration.voters if joint else ()
+        return Configuration(tuple(sorted(voters)), outgoing, tuple(sorted(learners - voters)))
+
+    def may_follow(self, wanted: Configuration) -> bool:
+        """Whether this configuration may be proposed after the present one."""
+        changed = set(wanted.voters).symmetric_difference(self.configuration.voters)
+        newcomers = changed.intersection(wanted.voters)
+        return holds(
+            change_is_allowed=self.switches.membership != "fixed",
+            change_changes=wanted != self.configuration,
+            servers_exist=set(wanted.members) <= set(self.servers),
+            voters_remain=bool(wanted.voters),
+            one_server_at_a_time=bool(wanted.outgoing) or len(changed) <= 1,  # §4.1
+            one_change_at_a_time=self.configured_at <= self.commit_index,  # §4.1
+            committed_in_own_term=self.term_at(self.commit_index) == self.disk.term,  # raft-dev 2015
+            newcomers_caught_up=not self.switches.learners or self.have_caught_up(newcomers),  # §4.2.1
+        )
+
+    def have_caught_up(self, servers: Iterable[NodeId]) -> bool:
+        return all(self.match_index.get(server, 0) >= self.commit_index for server in servers)
+
+    def propose(self, configuration: Configuration, op: OpId | None = None) -> None:
+        """From here on it is in force for the leader. §4.1"""
+        self.append_entry(Entry(self.disk.term, configuration))
+        if op is not None:
+            self.waiting[self.last_index] = op
+        for peer in self.peers:
+            self.replicate(peer)
+        self.advance_commit_index()  # perhaps the leader alone is a majority now
+
+    def follow_up(self) -> None:
+        """What a committed configuration asks of the leader: C_new follows C_old,new, whoever appended that (§4.3);
+        a leader that is not in C_new steps down (§4.2.2)."""
+        if self.role is not Role.LEADER or self.configured_at > self.commit_index:
+            return
+        if self.configuration.outgoing:
+            self.propose(Configuration(self.configuration.voters, (), self.configuration.learners))
+            self.follow_up()
+        elif self.me not in self.configuration.voters:
+            self.become_follower()
+
+    # -- Leadership transfer (§3.10) -----------------------------------------------------------------
+
+    def transfer(self, op: OpId, server: NodeId) -> None:
+        """From here on the leader takes no requests, until somebody else leads or an election timeout has passed. There
+        is no answer: the leader will not know whether the server was elected."""
+        if not holds(
+            transfer_is_on=self.switches.transfer,
+            transfer_to_leader=self.role is Role.LEADER,
+            transferee_votes=server in self.configuration.voters and server != self.me,
+            one_transfer_at_a_time=self.transferee is None,
+        ):
+            self.refuse(op)
+            return
+        self.transferee = server
+        self.set_timer(TRANSFER, TRANSFER_TIMEOUT)
+        self.replicate(server)
+        self.hand_over(server)
+
+    def hand_over(self, server: NodeId) -> None:
+        """TimeoutNow, once the server holds all that the leader holds."""
+        if holds(transferee_caught_up=self.match_index[server] == self.last_index):
+            self.send(server, TimeoutNow(self.disk.term))
+
+    @on(TimeoutNow)
+    def handle_timeout_now(self, src: NodeId, m: TimeoutNow) -> None:
+        if holds(timeout_now_current=m.term == self.disk.term):
+            self.start_election()
+
+    @on_timeout(TRANSFER)
+    def give_up_transfer(self) -> None:
+        """The server did not take over: the leader goes on."""
+        self.transferee = None
+
+
+# -- What must hold ----------------------------------------------------------------------------------
+
+
+def is_configuration(command: Value | None) -> bool:
+    """By its shape: an edited source has classes of its own."""
+    return hasattr(command, "outgoing")
+
+
+def is_quorum(configuration: Configuration, nodes: Iterable[NodeId]) -> bool:
+    """Whether these may elect and commit, where this configuration is in force."""
+    nodes, outgoing = list(nodes), configuration.outgoing
+    return most(configuration.voters, nodes) and (not outgoing or most(outgoing, nodes))
+
+
+def overlap(one: Configuration, other: Configuration) -> bool:
+    """Whether each quorum of the one shares a server with each quorum of the other."""
+    servers = sorted({*one.electors, *other.electors})
+    for subset in range(2 ** len(servers)):
+        some = [n for i, n in enumerate(servers) if subset >> i & 1]
+        if is_quorum(one, some) and is_quorum(other, [n for n in servers if n not in some]):
+            return False
+    return True
+
+
+class Chapter4(Figure3):
+    """Fig. 3 of the paper, where a quorum is one of the configuration in force; and what keeps configurations safe."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.founders = Configuration(self.facts.ids[: self.facts.switches.founders], (), ())
+        self.committed_under: list[Configuration] = []  # by index - 1
+        self.in_force: dict[NodeId, tuple[Index, Configuration]] = {}
+        self.removed_at: dict[NodeId, int] = {}  # when it applied the configuration in force, which lacks it
+        self.joint_since: tuple[Index, int] | None = None  # C_old,new that is committed, and when that was
+        self.told: dict[Term, NodeId] = {}  # who was told to campaign for this term
+
+    def configurations(self, image: Image) -> Iterator[tuple[Index, Configuration]]:
+        """Those in the log with their places, the latest first, down to the founders."""
+        _, index = self.end_of_log(image)
+        for back, entry in enumerate(reversed(image.log)):
+            if is_configuration(entry.command):
+                yield index - back, entry.command
+        yield 0, self.founders
+
+    @stored("log")
+    def note_configuration(
+        self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
+    ) -> None:
+        self.in_force[node] = next(self.configurations(self.facts.written(node)))
+
+    @restarted
+    def note_configuration_after_restart(self, node: NodeId) -> None:
+        self.in_force[node] = next(self.configurations(self.facts.written(node)))
+        self.removed_at.pop(node, None)
+
+    # Fig. 3, with quorums of configurations.
+
+    def is_asked_by(self, entry: Entry, op: OpId, command: Command) -> bool:
+        """A change is answered when its configuration is applied, the last one until then."""
+        return is_configuration(entry.command) if hasattr(command, "servers") else super().is_asked_by(entry, op, command)
+
+    @applied
+    def note_committed(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
+        """Whoever applies an entry first has committed it, under the configuration that is in force there."""
+        if index == len(self.committed_under) + 1:
+            self.committed_under.append(self.in_force[node][1])
+
+    def _on_majority(self, index: Index, event: str) -> str | None:
+        holders, configuration = self._holders(index), self.committed_under[index - 1]
+        if is_quorum(configuration, holders):
+            return None
+        entry = self.committed[index - 1][0]
+        disks = f"only the disks of {' and '.join(holders) or 'nobody'} hold entry {index}, {entry}"
+        return f"{event}, but {disks}, committed by {configuration}"
+
+    def _electable_without(self, index: Index) -> str | None:
+        """Each candidate needs a quorum of the configuration in its own log."""
+        entry = self.committed[index - 1][0]
+        disks = {n: self.facts.durable(n) for n in self.facts.ids}
+        lacking = [n for n, disk in disks.items() if self.entry(disk, index) != entry]
+        last = {n: self.end_of_log(disk) for n, disk in disks.items()} if lacking else {}
+        for node in lacking:
+            voters = [n for n in disks if last[n] <= last[node]]
+            _, configuration = next(self.configurations(disks[node]))
+            if is_quorum(configuration, voters):
+                could = f"could win the votes of {', '.join(voters)}, a quorum of {configuration}"
+                return f"{node} lacks entry {index}, {entry}, and {could}"
+        return None
+
+    # Chapter 4.
+
+    @always("A leader that is not in the committed configuration steps down.", "thesis §4.2.2")
+    @sent(AppendEntries)
+    def removed_leader_steps_down(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
+        index, configuration = self.in_force[node]
+        if node in configuration.electors or self.removed_at.get(node, self.facts.now) == self.facts.now:
+            return None
+        return f"{node} leads term {m.term}, and has applied entry {index}, by which only {configuration} vote"
+
+    @applied
+    def note_removal(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
+        at, configuration = self.in_force[node]
+        if index == at and node not in configuration.electors:
+            self.removed_at[node] = self.facts.now
+
+    @always("Only a voter campaigns, or who does not know that it is none any more.", "thesis §4.2.1, §4.2.2")
+    @sent(RequestVote)
+    def only_voters_campaign(self, node: NodeId, dst: NodeId, m: RequestVote) -> str | None:
+        for index, configuration in self.configurations(self.facts.written(node)):
+            if node in configuration.electors:
+                return None
+            if index <= self.applied_by.get(node, 0):
+                break
+        return f"{node} campaigns in term {m.term}, and votes in no configuration that it may believe in"
+
+    @warning("A configuration is proposed only when the one before it is committed.", "thesis §4.1, §4.3")
+    @stored("log")
+    def one_configuration_at_a_time(
+        self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
+    ) -> str | None:
+        if not any(is_configuration(entry.command) for entry in added):
+            return None
+        open_ = [f"{i}, {c}" for i, c in self.configurations(self.facts.written(node)) if i > len(self.committed)]
+        return f"{node} holds configurations that are not committed: {' and '.join(open_)}" if len(open_) > 1 else None
+
+    @warning("Each quorum of a configuration overlaps each quorum of the one before it.", "thesis §4.1, §4.3")
+    @stored("log")
+    def consecutive_quorums_overlap(
+        self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
+    ) -> str | None:
+        if not any(is_configuration(entry.command) for entry in added):
+            return None
+        held = [configuration for _, configuration in self.configurations(self.facts.written(node))]
+        for after, before in pairwise(held):
+            if not overlap(after, before):
+                return f"{node} holds the configurations {before} and then {after}, which have disjoint quorums"
+        return None
+
+    @warning("A leader has committed an entry of its own term before it proposes other voters.", "raft-dev 2015")
+    @stored("log")
+    def own_term_committed_before_change(
+        self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
+    ) -> str | None:
+        if not any(is_configuration(entry.command) for entry in added):
+            return None
+        image = self.facts.written(node)
+        (place, _), (_, before) = islice(self.configurations(image), 2)
+        entry = self.entry(image, place)
+        if before.outgoing or any(entry and entry.term == committed.term for committed, _ in reversed(self.committed)):
+            return None
+        return f"{node} holds {entry}, which was proposed in a term of which no entry is committed"
+
+    @always("Only a server that holds all that the leader holds is told to campaign.", "thesis §3.10")
+    @sent(TimeoutNow)
+    def transferee_has_caught_up(self, node: NodeId, dst: NodeId, m: TimeoutNow) -> str | None:
+        self.told[m.term + 1] = dst
+        mine, its = (self.end_of_log(self.facts.durable(n)) for n in (node, dst))
+        return f"{node} told {dst} to campaign, whose log ends at {its}, not at {mine}" if its < mine else None
+
+    @applied
+    def note_joint(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
+        if index == len(self.committed) and is_configuration(command):
+            joint = self.committed_under[-1].outgoing
+            self.joint_since = (index, self.facts.now) if joint else None
+
+    @eventually("Joint consensus ends, whoever leads.", "thesis §4.3; etcd-io/etcd#12136")
+    def joint_consensus_ends(self) -> str | None:
+        if self.joint_since is None or self.facts.healed_at is None:
+            return None
+        index, since = self.joint_since
+        if self.facts.now - max(since, self.facts.healed_at) < JOINT_BOUND:
+            return None
+        return f"the joint configuration of entry {index} was committed, and nothing followed it in {JOINT_BOUND} us"
+
+    @sometimes("A change of the membership was committed.", when=lambda s: s.membership != "fixed")
+    @applied
+    def configuration_committed(self, node: NodeId, index: Index, command: Value | None, result: object) -> bool:
+        return is_configuration(command)
+
+    @sometimes("A leader handed over.", "thesis §3.10", when=lambda s: s.transfer)
+    @sent(AppendEntries)
+    def leadership_transferred(self, node: NodeId, dst: NodeId, m: AppendEntries) -> bool:
+        return self.told.get(m.term) == node
+
+
+class Registers(KeyValueStore):
+    """Configurations change nothing in it."""
+
+    def apply(self, command: Command | Value) -> int | None:
+        return super().apply(command) if isinstance(command, Command) else None
+
+    def copy(self) -> "Registers":
+        twin = Registers()
+        twin.registers = dict(self.registers)
+        return twin
+
+
+CHANGES = ("add", "add", "promote", "promote", "remove", "remove", "replace", "transfer")
+
+
+def workload(op: OpId, bits: int) -> Command | Change:
+    """One request in four is for a change, of five servers that there may be."""
+    if bits & 3:
+        return puts_and_gets(op, bits >> 2)
+    kind, servers = CHANGES[bits >> 2 & 7], bits >> 5 & 31
+    if kind == "replace":
+        return Change(kind, tuple(f"n{i}" for i in range(1, 6) if servers >> i - 1 & 1) or ("n1",))
+    return Change(kind, (f"n{servers % 5 + 1}",))
+
+
+def parse(op: OpId, words: tuple[str, ...]) -> Command | Change:
+    """`put x 1`, `get x`, `add n4`, `promote n4`, `remove n1`, `replace n1 n2 n3`, `transfer n2`."""
+    return parse_command(op, words) if words[0] in ("put", "get") else Change(words[0], words[1:])
+
+
+PROTOCOL = ProtocolSpec(
+    name="raft_membership",
+    paper="Ongaro 2014, chapter 4 and §3.10",
+    node=MembershipRaft,
+    disk=RaftDisk,
+    switches=Switches,
+    observers=(Chapter4,),
+    application=Registers,
+    workload=workload,
+    parse=parse,
+    sizes=(4, 5, 3),
+)
