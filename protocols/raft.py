@@ -342,7 +342,7 @@ class Raft(Node[RaftDisk]):
 
     # -- Clients (§8) --------------------------------------------------------------------------------
 
-    def request(self, op: OpId, command: Command) -> None:
+    def request(self, op: OpId, command: Value) -> None:
         """ClientRequest. Reads go through the log too."""
         if not holds(request_to_leader=self.role is Role.LEADER):
             self.refuse(op)

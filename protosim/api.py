@@ -124,7 +124,8 @@ class Log(list[T]):
 
 
 class Disk:
-    """Durable state: a subclass annotates its fields and gives each a default (a Log needs none).
+    """Durable state: a subclass annotates its fields, beside those of what it extends, and gives each a default (a Log
+    needs none).
 
     `self.disk.x = value` is one write, `self.disk.write(x=..., y=...)` is one atomic write of several fields. A write
     is durable once a `self.sync()` has covered it; a crash before that keeps any part of the unsynced writes.
@@ -140,7 +141,7 @@ class Disk:
         for name in hints:
             if name not in logs and name not in cls.__dict__:
                 raise TypeError(f"{cls.__name__}.{name} needs a default: what a new disk holds")
-        cls.FIELDS, cls.LOGS = hints, logs
+        cls.FIELDS, cls.LOGS = {**cls.FIELDS, **hints}, cls.LOGS | logs
 
     def __init__(self, effects: list[Effect], image: dict[str, Any] | None = None) -> None:
         """A disk that holds `image` (field -> value; a log as a sequence), or the defaults."""
@@ -539,12 +540,18 @@ class ProtocolSpec:
     application: type = KeyValueStore  # has `apply` and `copy`; `snapshot` and `restore` where the protocol uses them
     parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
     history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
-    retries: bool = False  # clients ask again, with the same number, perhaps another node
+    retries: bool | str = False  # clients ask again, with the same number, perhaps another node; or: if this switch is on
     reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
     sizes: tuple[int, ...] = (3, 5)  # cluster sizes that hunts draw from, the commonest first
     smallest: int = 1  # smaller clusters make no sense
     largest: int | None = None
     note_sizes: str = ""  # why
+
+    def retries_under(self, switches: dict[str, Any]) -> bool:
+        """Whether clients ask again; a switch that is not given has its default."""
+        if isinstance(self.retries, bool):
+            return self.retries
+        return bool(switches.get(self.retries, attrs.fields_dict(self.switches)[self.retries].default))
 
     def invariants(self) -> Iterator[Invariant]:
         """In order of definition."""

@@ -163,10 +163,11 @@ def make_switches(program: Program, values: dict[str, Any]) -> Any:
     for name, value in values.items():
         if name not in fields:
             raise nearest(name, fields, f"switch of {program.name}")
-        if type(value) is not type(fields[name].default) or (type(value) is int and not 1 <= value <= 10**6):
+        choices, kind = fields[name].metadata["choices"], type(fields[name].default)
+        if type(value) is not kind or (kind is int and value not in choices and not 1 <= value <= 10**6):
             raise UserError(
                 f"The switch {name} of {program.name} cannot be {value!r}: "
-                f"it is {fields[name].default!r} by default, and for example {fields[name].metadata['choices']}"
+                f"it is {fields[name].default!r} by default, and for example {choices}"
             )
     return program.spec.switches(**values)
 
@@ -208,7 +209,8 @@ def finish(world: World, failed: str = "", *, history: bool = True) -> Run:
     linearizable = "not checked"
     if history and world.observers and not failed and world.violation is None:
         linearizable = judge_history(world)
-    goals = {i.name for i in world.spec.invariants() if i.mode == "sometimes"} if world.observers else set[str]()
+    switches = world.switches
+    goals = [i.name for i in world.spec.invariants() if i.mode == "sometimes" and i.when(switches)]
     return Run(
         scenario=world.scenario,
         events=world.events,
@@ -218,7 +220,7 @@ def finish(world: World, failed: str = "", *, history: bool = True) -> Run:
         warning=world.warning,
         failure=failed,
         reached=tuple(sorted(world.reached)),
-        missed=tuple(sorted(goals - world.reached)),
+        missed=tuple(sorted(set(goals) - world.reached)) if world.observers else (),
         faults_fired=dict(sorted(world.fired.items())),
         checks_refused={name: (all_, sole) for name, (all_, sole) in sorted(world.refused.items())},
         linearizable=linearizable,

@@ -80,7 +80,7 @@ class ScriptedWorld(World):
             if slot is not None and slot[0] >= 0:
                 slot[0] = -1
                 return self._happen(TIMEOUT, node, (TIMEOUT, step.timer), step.timer.encode())
-        if step.do == "request" and up and (self.spec.retries or step.op not in self.requests):
+        if step.do == "request" and up and (self.retries or step.op not in self.requests):
             return self.ask(node, step.op, from_wire(step.command, self.classes))
         if step.do == "crash" and up:
             self.crash_between(node, step.kept)

@@ -110,6 +110,7 @@ class World(Clock):
         self._set_schedule(schedule)
         self.repeats: dict[int, int] = {}
         self.requests: dict[int, Request] = {}
+        self.retries = spec.retries_under(scenario.switches)
         self.believed: int | None = None  # who last took a client's request
         self.healed_at: int | None = None
         self.ahead: list[int] | None = None  # by how much each node's clock was set, or was ahead at `healed_at`
@@ -390,7 +391,7 @@ class World(Clock):
         if not self.alive[target] or self.paused[target] > self._now:
             self.believed = None
             return False
-        again = self._unanswered(z >> 24 & 255) if self.spec.retries else None
+        again = self._unanswered(z >> 24 & 255) if self.retries else None
         if again is not None:
             return self.ask(target, again.op, again.command)
         return self.ask(target, op, self.spec.workload(op, z >> 32))
