@@ -12,10 +12,10 @@ Scope    Every node is a shard, and coordinates what clients ask of it. Accounts
 Assumes  Crash-recovery with a durable disk; messages may be lost, duplicated, delayed and reordered. Safety needs no
          bound on delays or clocks; progress needs that every node comes back.
 
-A lock is in memory until its shard has prepared: a shard that restarts has forgotten who held what, so each lock that it
-grants has a token that no other has, and a transaction prepares only under the tokens that it was given. What a shard
-or a coordinator has not heard the answer to, it says again. A coordinator knows nothing of what it aborted (presumed
-abort): whoever asks about a transaction that it does not know is told to abort it.
+A lock is in memory until its shard has prepared: a shard that restarts has forgotten who held what, so each lock that
+it grants has a token that no other has, and a transaction prepares only under the tokens that it was given. What a
+shard or a coordinator has no answer to, it says again. A coordinator knows nothing of what it aborted (presumed abort):
+whoever asks about a transaction that it does not know is told to abort it.
 
 Reading order: messages, state, locks (BHG §3), commitment (BHG §7.4), recovery, then what must hold.
 """
@@ -310,7 +310,7 @@ class Transactions(Node[ShardDisk]):
         if holds(lock_free=account not in self.owners):
             first = self.queues[account].pop(0)
             self.granted += 1
-            self.owners[account] = attrs.evolve(first, token=(self.disk.boot, self.granted))
+            self.owners[account] = Owner(first.tid, first.coordinator, (self.disk.boot, self.granted))
             self.tell_granted(account)
 
     def tell_granted(self, account: Account) -> None:
@@ -326,7 +326,7 @@ class Transactions(Node[ShardDisk]):
         if active is None or (m.lock not in active.locks and m.lock.account != self.next_account(m.tid)):
             self.send(src, Unlock(m.tid, m.lock))
         elif m.lock not in active.locks:
-            self.active[m.tid] = attrs.evolve(active, locks=(*active.locks, m.lock), cells=(*active.cells, m.cell))
+            self.active[m.tid] = Active(active.command, (*active.locks, m.lock), (*active.cells, m.cell))
             self.go_on(m.tid)
 
     @on(Unlock)
@@ -383,7 +383,7 @@ class Transactions(Node[ShardDisk]):
         if active is None:
             self.answer_vote(src, m)
         elif holds(voted_yes=m.yes):
-            self.active[m.tid] = attrs.evolve(active, votes=(*active.votes, src))
+            self.active[m.tid] = Active(active.command, active.locks, active.cells, (*active.votes, src))
             self.decide(m.tid)
         else:
             self.abort(m.tid)
@@ -465,8 +465,8 @@ class Transactions(Node[ShardDisk]):
 
 
 class Locks(Observer):
-    """Who holds and who waits, as messages tell it: a lock is held from Granted until its coordinator sends what releases
-    it (a decision, an Unlock), or its shard forgets it in a crash."""
+    """Who holds and who waits, as messages tell it: a lock is held from Granted until its coordinator sends what
+    releases it (a decision, an Unlock), or its shard forgets it in a crash."""
 
     def begin(self) -> None:
         self.holder: dict[Account, tuple[Tid, Token]] = {}
@@ -544,8 +544,8 @@ class Locks(Observer):
 
 
 class Outcomes(Observer):
-    """Atomicity, and that it all could have happened one transaction after the other. Reads are known by the answers of
-    clients, writes by the cells on the shards' disks, and the order of an account's versions by the order of its writes."""
+    """Atomicity, and that it all could have happened one transaction after the other. Reads are known by the answers
+    to clients, writes and the order of an account's versions by what is written to the shards' disks."""
 
     def begin(self) -> None:
         self.clock = 0  # counts the beginnings and ends of transactions
@@ -624,7 +624,7 @@ class Outcomes(Observer):
         return self._promises_are_kept(f"{node} restarted")
 
     def _promises_are_kept(self, event: str) -> str | None:
-        """Each promised write is carried out, or its shard is prepared for it and its coordinator knows the decision."""
+        """Each promised write is carried out, or its shard is prepared for it and its coordinator has the decision."""
         ids, durable = self.facts.ids, self.facts.durable
         decided: list[Tid] | None = None
         for tid, account in list(self.promised):
@@ -794,7 +794,7 @@ class Outcomes(Observer):
         """Those of a coordinator that crashed will not hear from it."""
         self.asked = {tid: coordinator for tid, coordinator in self.asked.items() if coordinator != node}
 
-    @eventually("Once the faults have ended, every transaction that had begun ends, and leaves no lock.", "BHG §7.3, AC5")
+    @eventually("Once the faults have ended, what had begun ends, and leaves no lock.", "BHG §7.3, AC5")
     def every_transaction_ends(self) -> str | None:
         due = self.facts.healed_at or 0
         stuck = [f"{node} has not answered {tid}" for tid, node in self.asked.items() if self.since[tid] < due]
