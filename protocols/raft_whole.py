@@ -21,6 +21,7 @@ from protocols.raft import (
     HEARTBEAT,
     Appended,
     AppendEntries,
+    Entry,
     Figure3,
     Index,
     Raft,
@@ -268,6 +269,8 @@ class WholeRaft(Raft):
             self.become_follower()
             self.set_timer(ELECTION, ELECTION_TIMEOUT)
             return
+        if self.switches.reads != "log" and self.term_at(self.last_index) != self.disk.term:
+            self.append_entry(Entry(self.disk.term, None))  # reads wait for an entry of my term, §6.4
         super().send_heartbeats()
         if self.reads or self.switches.reads == "lease":
             self.start_round()
@@ -332,12 +335,15 @@ class WholeRaft(Raft):
 
     @on(Heartbeat)
     def handle_heartbeat(self, src: NodeId, m: Heartbeat) -> None:
-        """Whoever has gone on to another term answers by it, which deposes the sender."""
-        if m.term == self.disk.term:
-            self.hear_leader(src)
-            if self.role is Role.CANDIDATE:
-                self.become_follower()
-            self.set_timer(ELECTION, ELECTION_TIMEOUT)
+        """Whoever has gone on to another term answers by it, which deposes the sender, and not by the round: the sender
+        may lead again, and have rounds of that term."""
+        if not holds(heartbeat_current=m.term == self.disk.term):
+            self.send(src, HeartbeatAck(self.disk.term, 0))
+            return
+        self.hear_leader(src)
+        if self.role is Role.CANDIDATE:
+            self.become_follower()
+        self.set_timer(ELECTION, ELECTION_TIMEOUT)
         self.send(src, HeartbeatAck(self.disk.term, m.round))
 
     @on(HeartbeatAck)
