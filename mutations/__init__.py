@@ -24,18 +24,18 @@ def mutants(protocol: str, source: str) -> dict[str, Mutation]:
 def find(protocol: str, name: str, source: str) -> Mutation:
     """The mutant by its id, an alias ("R1") or its site, with or without "protocol." before it.
 
-    UserError: there is none; says the nearest name.
+    UserError: there is none; says the nearest names.
     """
+    bare = name.removeprefix(f"{protocol}.")
+    known = catalogue.load(protocol)
+    for mutation in known.values():
+        if bare in (mutation.id.removeprefix(f"{protocol}."), *mutation.aliases):
+            return mutation
     from mutations import engine
 
     made = engine.generated(protocol, source)
-    known = made | catalogue.load(protocol)
-    ids = {
-        f"{protocol}.{label.removeprefix(f'{protocol}.')}": mutation.id
-        for mutation in (*made.values(), *known.values())
-        for label in (mutation.id, *mutation.aliases)
-    }
-    full = f"{protocol}.{name.removeprefix(f'{protocol}.')}"
-    if full not in ids:
-        raise UserError(f"{protocol} has no mutant {name}{nearest(full, ids)}.")
-    return known[ids[full]]
+    for mutation in made.values():
+        if bare in (mutation.id.removeprefix(f"{protocol}."), *mutation.aliases):
+            return known.get(mutation.id, mutation)
+    ids = known | made
+    raise UserError(f"{protocol} has no mutant {name}{nearest(f'{protocol}.{bare}', ids)}.")

@@ -6,7 +6,7 @@ Only this module and the operators import libcst; the catalogue and its data do 
 import difflib
 import io
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -14,8 +14,10 @@ from mutations import operators, replace
 from mutations.entry import Edit, Mutation, Replace, Site
 from mutations.syntax import (
     Scope,
+    classes,
     definitions,
     exchange,
+    form,
     full_name,
     functions,
     parse,
@@ -51,7 +53,8 @@ def _edited(source: str, edit: Edit) -> str:
     scope = full_name(edit.function, [d.name for d in definitions(module)])
     match edit:
         case Site():
-            return exchange(module, scope, _change(module, scope, edit).exchanges)
+            change = _change(module, scope, edit)
+            return exchange(module, "" if change.wide else scope, change.exchanges)
         case Replace():
             scopes: list[Scope] = [d.node for d in definitions(module) if d.name == scope]
             found = replace.exchanges(module, scopes or [module], edit)
@@ -113,57 +116,74 @@ def diff(before: str, after: str, path: str) -> str:
 
 
 def sites(source: str, operator: str = "") -> list[Site]:
-    """Every site of an operator, or of all operators, in the order of the file."""
+    """Every site of an operator, or of all operators, in the order of the file.
+
+    A site whose mutant has the compiled form of the source, or of a site before it, is no site.
+    """
     module = parse(source)
     defined = [definition.name for definition in definitions(module)]
-    scopes = list(dict.fromkeys(name for name, _ in functions(module)))
-    return [
-        Site(short_name(function, defined), chosen, which)
-        for chosen in ([operator] if operator else operators.names())
-        for function in scopes
-        for which in _changes(module, function, chosen)
-    ]
+    found: list[Site] = []
+    seen: dict[str, list[object]] = {}  # compiled forms by the function or class that was changed
+    for chosen in [operator] if operator else operators.names():
+        for name in dict.fromkeys(name for name, _ in _scopes(module, chosen)):
+            for which, (scope, change) in _changes(module, name, chosen).items():
+                forms = seen.setdefault(name, [form(module, scope)])
+                changed = form(module, scope, change.exchanges)
+                if change.wide or changed not in forms:
+                    found.append(Site(short_name(name, defined), chosen, which))
+                    forms.append(changed)
+    return found
 
 
 def generated(protocol: str, source: str) -> dict[str, Mutation]:
     """By id, every mutant that the operators make of the source.
 
-    A check is named once in its file, so its mutant is called after it: `raft.log_up_to_date`. The
-    others are called by their site: `raft.start_election/drop-sync/1`.
+    A check is named once in its file, so the mutant without it is called after it: `raft.log_up_to_date`.
+    The others are called by their site: `raft.start_election/drop-sync/1`.
     """
     found = sites(source)
-    names = [site.which for site in found]
-    mutants: dict[str, Mutation] = {}
-    for site in found:
-        operator = operators.load(site.operator)
-        named = site.which.isidentifier() and names.count(site.which) == 1
-        mutation = Mutation(
-            id=f"{protocol}.{site.which if named else site}",
-            title=operator.TITLE.format(function=site.function, which=site.which),
-            kind=operator.KIND,
-            edits=(site,),
-            aliases=(str(site),) if named else (),
-        )
-        mutants[mutation.id] = mutation
-    return mutants
+    dropped = [site.which for site in found if site.operator == operators.DROP_CHECK]
+    mutants = [made(protocol, site, dropped.count(site.which) == 1) for site in found]
+    return {mutant.id: mutant for mutant in mutants}
 
 
-def _changes(module: cst.Module, function: str, operator: str) -> dict[str, operators.Change]:
-    """What the operator could do to the functions of this dotted name, by the last part of the
-    site's name, which is unique: one that comes again gets `#2`."""
+def made(protocol: str, site: Site, unique: bool = False) -> Mutation:
+    """The mutant of a site; called after the check that it drops, if that is the only one of its name."""
+    operator = operators.load(site.operator)
+    named = unique and site.operator == operators.DROP_CHECK
+    return Mutation(
+        id=f"{protocol}.{site.which if named else site}",
+        title=operator.TITLE.format(function=site.function, which=site.which),
+        kind=operator.KIND,
+        edits=(site,),
+        aliases=(str(site),) if named else (),
+    )
+
+
+def _scopes(module: cst.Module, operator: str) -> Iterator[tuple[str, cst.FunctionDef | cst.ClassDef]]:
+    """What the operator is tried on, by dotted name."""
+    return functions(module) if operators.load(operator).OVER == "function" else classes(module)
+
+
+def _changes(
+    module: cst.Module, name: str, operator: str
+) -> dict[str, tuple[cst.FunctionDef | cst.ClassDef, operators.Change]]:
+    """What the operator could do to the functions or classes of this dotted name, by the last part of
+    the site's name, which is unique: one that comes again gets `#2`."""
     loaded = operators.load(operator)
-    nodes = [node for name, node in functions(module) if name == function]
-    found: dict[str, operators.Change] = {}
+    scopes = [scope for defined, scope in _scopes(module, operator) if defined == name]
+    found: dict[str, tuple[cst.FunctionDef | cst.ClassDef, operators.Change]] = {}
     count: dict[str, int] = {}
-    for change in [change for node in nodes for change in loaded.changes(node, module)]:
-        count[change.which] = n = count.get(change.which, 0) + 1
-        found[change.which if n == 1 else f"{change.which}#{n}"] = change
+    for scope in scopes:
+        for change in loaded.changes(scope, module):
+            count[change.which] = n = count.get(change.which, 0) + 1
+            found[change.which if n == 1 else f"{change.which}#{n}"] = scope, change
     return found
 
 
-def _change(module: cst.Module, function: str, site: Site) -> operators.Change:
-    there = _changes(module, function, site.operator)
+def _change(module: cst.Module, scope: str, site: Site) -> operators.Change:
+    there = _changes(module, scope, site.operator)
     if site.which not in there:
         has = f"it has {', '.join(there)}" if there else "it has none"
         raise UserError(f"{site.function} has no {site.operator} site {site.which}; {has}.")
-    return there[site.which]
+    return there[site.which][1]

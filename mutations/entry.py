@@ -100,6 +100,8 @@ class Beyond:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: "; the nearest is X", or nothing."""
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
-    return f"; the nearest is {close[0]}" if close else ""
+    """The end of a sentence about an unknown name: "; the nearest are X and Y", or nothing."""
+    close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    if not close:
+        return ""
+    return f"; the nearest are {', '.join(close[:-1])} and {close[-1]}" if close[1:] else f"; the nearest is {close[0]}"

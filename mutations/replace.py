@@ -14,7 +14,7 @@ import attrs
 import libcst as cst
 
 from mutations.entry import Replace
-from mutations.syntax import Exchange, Scope, nodes
+from mutations.syntax import Exchange, Scope, label, nodes
 from protosim.errors import UserError
 
 
@@ -70,22 +70,11 @@ def _tree(code: str) -> str:
 def _expressions(module: cst.Module, scopes: Sequence[Scope]) -> Iterator[Candidate]:
     for scope in scopes:
         below = nodes(scope, nested=True)
-        labels = [_label(node) for node in below]
+        labels = {label(node) for node in below}
         for node in below:
             if isinstance(node, cst.BaseExpression) and node not in labels:
                 code = f"({module.code_for_node(node)}\n)"
                 yield Candidate((node,), _tree(code), code)
-
-
-def _label(node: cst.CSTNode) -> cst.Name | None:
-    """The name in the node that only labels something, and is no expression."""
-    match node:
-        case cst.Attribute(attr=name) | cst.Arg(keyword=name) | cst.Param(name=name):
-            return name
-        case cst.FunctionDef(name=name) | cst.ClassDef(name=name):
-            return name
-        case _:
-            return None
 
 
 def _runs(module: cst.Module, scopes: Sequence[Scope], length: int) -> Iterator[Candidate]:

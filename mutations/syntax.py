@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import types
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -92,14 +93,68 @@ class _Definitions(cst.CSTVisitor):
     def _is_observer(self, node: cst.ClassDef) -> bool:
         bases = [base.value for base in node.bases]
         names = [b.attr if isinstance(b, cst.Attribute) else b for b in bases]
-        return any(isinstance(n, cst.Name) and n.value in self.observers for n in names)
+        return _promises(node) or any(isinstance(n, cst.Name) and n.value in self.observers for n in names)
+
+
+def _promises(node: cst.ClassDef) -> bool:
+    """Whether a method is marked as an invariant or a goal: the class may extend an observer of another file."""
+    marks = [d.decorator for method in methods(node) for d in method.decorators]
+    called = [mark.func for mark in marks if isinstance(mark, cst.Call)]
+    return any(isinstance(name, cst.Name) and name.value in _PROMISES for name in called)
+
+
+_PROMISES = ("always", "warning", "sometimes", "eventually")
 
 
 def functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef]]:
-    """The protocol's functions by dotted name: all but those of observers."""
+    """The protocol's functions by dotted name: not those of what judges it."""
     for definition in definitions(module):
-        if isinstance(definition.node, cst.FunctionDef) and not definition.observes:
+        if isinstance(definition.node, cst.FunctionDef) and _is_protocol(definition, module):
             yield definition.name, definition.node
+
+
+def classes(module: cst.Module) -> Iterator[tuple[str, cst.ClassDef]]:
+    """The protocol's classes by dotted name: not those that judge it."""
+    for definition in definitions(module):
+        if isinstance(definition.node, cst.ClassDef) and _is_protocol(definition, module):
+            yield definition.name, definition.node
+
+
+def _is_protocol(definition: Definition, module: cst.Module) -> bool:
+    used = _used(module)
+    return not definition.observes and (not used or definition.name.partition(".")[0] in used)
+
+
+@functools.lru_cache(maxsize=4)
+def _used(module: cst.Module) -> list[str]:
+    """What the node, the disk and the switches of the module's ProtocolSpec come to, by name: the workload and the
+    application are not among it. Empty if there is no ProtocolSpec."""
+    by_name = {name: statement for statement in module.body for name in _bound(statement)}
+    found = [
+        name
+        for call in nodes(by_name["PROTOCOL"]) if isinstance(call, cst.Call)
+        for arg in call.args if arg.keyword is not None and arg.keyword.value in ("node", "disk", "switches")
+        for name in sorted(names_in(arg.value))
+    ] if "PROTOCOL" in by_name else []  # fmt: skip
+    for name in found:  # grows while it is read
+        if name in by_name:
+            found += [other for other in sorted(names_in(by_name[name])) if other not in found]
+    return found
+
+
+def _bound(statement: cst.CSTNode) -> list[str]:
+    """The names that a statement of the module defines."""
+    match statement:
+        case cst.FunctionDef(name=name) | cst.ClassDef(name=name):
+            return [name.value]
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]):
+            return [name]
+        case _:
+            return []
+
+
+def methods(owner: cst.ClassDef) -> list[cst.FunctionDef]:
+    return [node for node in owner.body.body if isinstance(node, cst.FunctionDef)]
 
 
 def full_name(name: str, names: Sequence[str]) -> str:
@@ -125,7 +180,8 @@ def short_name(name: str, names: Sequence[str]) -> str:
 # -- Nodes -----------------------------------------------------------------------------------------
 
 
-def nodes(root: cst.CSTNode, *, nested: bool = False) -> list[cst.CSTNode]:
+@functools.lru_cache(maxsize=1 << 14)  # every operator asks for those of every function
+def nodes(root: cst.CSTNode, *, nested: bool = False) -> Sequence[cst.CSTNode]:
     """`root` and what is below it, in order; without `nested`, not into the definitions in it."""
     visitor = _Nodes(root, nested)
     root.visit(visitor)
@@ -154,6 +210,93 @@ def self_call(node: cst.CSTNode) -> str:
         if isinstance(owner, cst.Name) and owner.value == "self":
             return node.func.attr.value
     return ""
+
+
+def attribute(node: cst.CSTNode, owner: str = "self") -> str:
+    """`votes` for `self.votes`, or what is asked of another owner; empty for any other node."""
+    match node:
+        case cst.Attribute(value=cst.Name(value=name), attr=attr) if name == owner:
+            return attr.value
+        case _:
+            return ""
+
+
+def disk_field(node: cst.CSTNode) -> str:
+    """`term` for `self.disk.term`; empty for any other node."""
+    match node:
+        case cst.Attribute(value=value, attr=attr) if attribute(value) == "disk":
+            return attr.value
+        case _:
+            return ""
+
+
+def names_in(node: cst.CSTNode) -> set[str]:
+    """The variables that it mentions: `m` and `self` in `m.term == self.term`."""
+    below = nodes(node, nested=True)
+    labels = {label(n) for n in below}
+    return {n.value for n in below if isinstance(n, cst.Name) and n not in labels}
+
+
+def label(node: cst.CSTNode) -> cst.Name | None:
+    """The name in the node that only labels something, and is no expression."""
+    match node:
+        case cst.Attribute(attr=name) | cst.Arg(keyword=name) | cst.Param(name=name):
+            return name
+        case cst.FunctionDef(name=name) | cst.ClassDef(name=name):
+            return name
+        case _:
+            return None
+
+
+def parameters(function: cst.FunctionDef) -> set[str]:
+    """What a function is given, but for `self`."""
+    params = function.params
+    return {p.name.value for p in (*params.params, *params.kwonly_params)} - {"self"}
+
+
+def is_holds(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "holds"
+
+
+def checks(function: cst.FunctionDef) -> dict[cst.CSTNode, str]:
+    """What stands inside of a named check of the function, and the check's name."""
+    return {
+        below: arg.keyword.value
+        for call in nodes(function)
+        if isinstance(call, cst.Call) and is_holds(call)
+        for arg in call.args
+        if arg.keyword is not None
+        for below in nodes(arg.value)
+    }
+
+
+def opposite(condition: cst.BaseExpression) -> cst.BaseExpression:
+    """The condition that is true where this one is not: `a` for `not a`, `a != b` for `a == b`."""
+    match condition:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return inner
+        case cst.Comparison(comparisons=[target]) if type(target.operator) in _OPPOSITE:
+            changed = target.with_changes(operator=_OPPOSITE[type(target.operator)])
+            return condition.with_changes(comparisons=[changed])
+        case cst.BooleanOperation() | cst.IfExp() | cst.NamedExpr() | cst.Lambda():
+            bare = condition.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+            return cst.UnaryOperation(cst.Not(), bare)
+        case _:
+            return cst.UnaryOperation(cst.Not(), condition)
+
+
+_OPPOSITE: dict[type[cst.BaseCompOp], cst.BaseCompOp] = {
+    cst.Is: cst.IsNot(),
+    cst.IsNot: cst.Is(),
+    cst.In: cst.NotIn(),
+    cst.NotIn: cst.In(),
+    cst.Equal: cst.NotEqual(),
+    cst.NotEqual: cst.Equal(),
+    cst.LessThan: cst.GreaterThanEqual(),
+    cst.GreaterThanEqual: cst.LessThan(),
+    cst.GreaterThan: cst.LessThanEqual(),
+    cst.LessThanEqual: cst.GreaterThan(),
+}
 
 
 def blocks(root: cst.CSTNode) -> list[cst.IndentedBlock]:
@@ -211,6 +354,27 @@ def exchange(module: cst.Module, scope: str, exchanges: Sequence[Exchange]) -> s
         return bare if ast.dump(ast.parse(bare)) == ast.dump(ast.parse(text)) else text
     except (cst.CSTValidationError, SyntaxError):
         return text
+
+
+def form(module: cst.Module, scope: cst.FunctionDef | cst.ClassDef, exchanges: Sequence[Exchange] = ()) -> object:
+    """The compiled form of the definition with the exchanges made: equal forms do the same."""
+    changed = scope.visit(_Exchanger([(old, _parenthesised(_dressed(old, new))) for old, new in exchanges], ()))
+    assert isinstance(changed, cst.CSTNode)
+    text = module.code_for_node(changed)
+    try:
+        return compiled(compile(text, "", "exec", dont_inherit=True))
+    except SyntaxError:  # it needs what is around it, such as a nonlocal variable
+        return text
+
+
+def compiled(code: types.CodeType) -> object:
+    """What the code does, without where it stands."""
+    constants = tuple(
+        compiled(each) if isinstance(each, types.CodeType) else (type(each), repr(each)) for each in code.co_consts
+    )
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    given = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return code.co_name, given, names, constants, code.co_code, code.co_exceptiontable
 
 
 def _overlap(a: str, b: str) -> bool:

@@ -5,17 +5,18 @@ To add one, add a file. It is named as its mutants spell it (`drop_check.py` mak
 
     KIND      what kind of drift it makes
     TITLE     a sentence about one mutant, with {function} and {which}
+    OVER      what it is tried on, one at a time: each "function" or each "class" of a protocol
     EXAMPLES  (before, after) pairs, which are its tests: a site of `before` gives `after`; where
               the two are equal there is no site
-    changes   (function, module) -> every change that it could make in the function, in order
+    changes   (function or class, module) -> every change that it could make there, in order
 
 Nothing here imports the parser before an operator is asked for.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import attrs
 
@@ -28,20 +29,35 @@ if TYPE_CHECKING:
     from mutations.syntax import Exchange
 
 
+DROP_CHECK = "drop-check"
+
+Over = Literal["function", "class"]
+
+
 @attrs.frozen
 class Change:
-    """One thing that an operator could do to a function."""
+    """One thing that an operator could do to a function or class."""
 
-    which: str  # the name of the check, or which one in the function, from 1
+    which: str  # the name of the check or field, or which one in the function, from 1
     exchanges: "tuple[Exchange, ...]"
+    wide: bool = False  # some of them are elsewhere in the module
+
+
+def numbered(found: "Iterable[tuple[str, tuple[Exchange, ...]]]") -> Iterator[Change]:
+    """Changes of what is found, each by its name; those without one are counted from 1."""
+    count = 0
+    for name, exchanges in found:
+        count += not name
+        yield Change(name or str(count), exchanges)
 
 
 class Operator(Protocol):
     KIND: DriftKind
     TITLE: str
+    OVER: Over
     EXAMPLES: tuple[tuple[str, str], ...]
 
-    def changes(self, function: "cst.FunctionDef", module: "cst.Module") -> Iterator[Change]: ...
+    def changes(self, scope: Any, module: "cst.Module") -> Iterator[Change]: ...
 
 
 def names() -> list[str]:

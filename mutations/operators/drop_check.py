@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from mutations.entry import DriftKind
-from mutations.operators import Change
-from mutations.syntax import nodes
+from mutations.operators import Change, Over
+from mutations.syntax import is_holds, nodes
 
 KIND = DriftKind.MISSING_CHECK
 TITLE = "{function} does not check {which}."
+OVER: Over = "function"
 EXAMPLES = (
     (
         """
@@ -61,14 +62,10 @@ def may_elect(self, candidate):
 
 def changes(function: cst.FunctionDef, module: cst.Module) -> Iterator[Change]:
     for call in nodes(function):
-        if isinstance(call, cst.Call) and _is_holds(call):
+        if isinstance(call, cst.Call) and is_holds(call):
             for place, arg in enumerate(call.args):
                 if arg.keyword is not None:
                     yield Change(arg.keyword.value, ((call, _without(call, place)),))
-
-
-def _is_holds(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Name) and call.func.value == "holds"
 
 
 def _without(call: cst.Call, place: int) -> cst.Call:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from mutations.entry import DriftKind
-from mutations.operators import Change
+from mutations.operators import Change, Over
 from mutations.syntax import syncs
 
 KIND = DriftKind.LOST_DURABILITY
 TITLE = "{function} skips its sync {which}, so a crash may undo what it promised."
+OVER: Over = "function"
 EXAMPLES = (
     (
         """

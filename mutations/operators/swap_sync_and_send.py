@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import libcst as cst
 
 from mutations.entry import DriftKind
-from mutations.operators import Change
+from mutations.operators import Change, Over
 from mutations.syntax import Place, blocks, functions, is_sync, nodes, self_call, syncs
 
 KIND = DriftKind.PERSIST_AND_SEND_SWAPPED
 TITLE = "{function} sends before its sync {which}, so a crash may undo what it promised."
+OVER: Over = "function"
 EXAMPLES = (
     (
         """
@@ -97,27 +98,25 @@ EXITS = (cst.Return, cst.Raise, cst.Break, cst.Continue)
 
 
 def changes(function: cst.FunctionDef, module: cst.Module) -> Iterator[Change]:
-    around = _around(function)
-    senders = _senders(module)
+    outer, sending = around(function), senders(module)
     for number, (block, index) in enumerate(syncs(function), 1):
-        send = _next_send((block, index), around, senders)
-        if send is not None:
+        for send in next_sends((block, index), outer, sending)[:1]:
             sync = block.body[index]
             behind = cst.FlattenSentinel([send, sync])
             yield Change(str(number), ((sync, cst.RemovalSentinel.REMOVE), (send, behind)))
 
 
-def _around(function: cst.FunctionDef) -> dict[cst.IndentedBlock, Place]:
+def around(function: cst.FunctionDef) -> dict[cst.IndentedBlock, Place]:
     """Each block with the statement of the next outer block that it belongs to."""
-    around: dict[cst.IndentedBlock, Place] = {}
+    outer: dict[cst.IndentedBlock, Place] = {}
     for block in blocks(function):  # outer ones first, so that the innermost has the last word
         for index, statement in enumerate(block.body):
-            around |= dict.fromkeys(blocks(statement), (block, index))
-    return around
+            outer |= dict.fromkeys(blocks(statement), (block, index))
+    return outer
 
 
 @functools.lru_cache(maxsize=4)
-def _senders(module: cst.Module) -> list[str]:
+def senders(module: cst.Module) -> list[str]:
     """The methods that let something out, themselves or through others."""
     calls: dict[str, list[str]] = {}
     for name, function in functions(module):
@@ -129,17 +128,19 @@ def _senders(module: cst.Module) -> list[str]:
     return found
 
 
-def _next_send(
-    place: Place | None, around: Mapping[cst.IndentedBlock, Place], senders: Sequence[str]
-) -> cst.BaseStatement | None:
+def next_sends(
+    place: Place | None, outer: Mapping[cst.IndentedBlock, Place], sending: Sequence[str]
+) -> list[cst.BaseStatement]:
+    """The statements behind this one that let something out, up to the next sync or the end of the way."""
+    found: list[cst.BaseStatement] = []
     while place is not None:
         block, index = place
         for statement in block.body[index + 1 :]:
             below = nodes(statement)
             leaves = any(isinstance(node, EXITS) for node in below)
             if is_sync(statement) or (leaves and isinstance(statement, cst.SimpleStatementLine)):
-                return None
-            if not leaves and any(self_call(node) in senders for node in below):
-                return statement
-        place = around.get(block)
-    return None
+                return found
+            if not leaves and any(self_call(node) in sending for node in below):
+                found.append(statement)
+        place = outer.get(block)
+    return found

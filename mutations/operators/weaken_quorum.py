@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from mutations.entry import DriftKind
-from mutations.operators import Change
+from mutations.operators import Change, Over
 from mutations.syntax import nodes, self_call
 
 KIND = DriftKind.WEAKENED_QUORUM
 TITLE = "{function} is content with one fewer than a majority in quorum {which}."
+OVER: Over = "function"
 EXAMPLES = (
     (
         """
@@ -84,13 +85,14 @@ _ORDERINGS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanE
 
 
 def changes(function: cst.FunctionDef, module: cst.Module) -> Iterator[Change]:
-    pairs = [(node, _weaker(module, node)) for node in nodes(function)]
-    found = [(node, weaker) for node, weaker in pairs if weaker is not None]
+    pairs = [(node, weaker(module, node)) for node in nodes(function)]
+    found = [(node, weak) for node, weak in pairs if weak is not None]
     for number, pair in enumerate(found, 1):
         yield Change(str(number), (pair,))
 
 
-def _weaker(module: cst.Module, node: cst.CSTNode) -> cst.BaseExpression | None:
+def weaker(module: cst.Module, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What asks for one fewer than the node, if that asks for a majority."""
     if isinstance(node, cst.Call) and self_call(node) == "is_majority" and len(node.args) == 1:
         votes = module.code_for_node(node.args[0].value)
         return cst.parse_expression(f"len(set({votes})) >= self.cluster_size // 2")
@@ -105,9 +107,9 @@ def _weaker_comparison(
     quorum_first = _is_quorum(node.left)
     if quorum_first == _is_quorum(target.comparator) or not isinstance(target.operator, _ORDERINGS):
         return None
-    weaker = (_QUORUM_FIRST if quorum_first else _COUNT_FIRST).get(type(target.operator))
-    if weaker is not None:
-        return node.with_changes(comparisons=[target.with_changes(operator=weaker)])
+    operator = (_QUORUM_FIRST if quorum_first else _COUNT_FIRST).get(type(target.operator))
+    if operator is not None:
+        return node.with_changes(comparisons=[target.with_changes(operator=operator)])
     if quorum_first:
         return node.with_changes(left=_lowered(node.left))
     lowered = target.with_changes(comparator=_lowered(target.comparator))
