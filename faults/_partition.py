@@ -5,7 +5,8 @@ sender, the set of nodes that it cannot reach, as bits. A message on a cut link 
 it is sent into the cut or is in flight when the link goes down and would arrive before it is up
 again.
 
-`every` is the mean time between two partitions, `lasts` the mean time that one lasts.
+`every` is the mean time between two partitions, `lasts` the mean time that one lasts. Where
+`stays` is not 0, the faults of a run end with one more that nobody mends.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,6 +40,10 @@ class Partition(Periodic):
 
     def end(self, world: Any, number: int) -> None:
         world.cut_links(number, None)
+
+    def remain(self, world: Any, number: int) -> None:
+        if self.params.get("stays"):
+            self.begin(world, number)
 
     def masks(self, world: Any) -> Masks:
         return self.shape(len(world.ids), self.bits(world, "shape"))

@@ -289,7 +289,7 @@ class WholeRaft(Raft):
 
     # -- Reads (§6.4) --------------------------------------------------------------------------------
 
-    def request(self, op: OpId, command: Command) -> None:
+    def request(self, op: OpId, command: Any) -> None:
         if self.switches.reads == "log" or command.op != "get":
             super().request(op, command)
         elif self.role is Role.LEADER:
@@ -440,6 +440,14 @@ class WholeFigure3(Figure3):
         return f"a term began {self.facts.now - self.new_term_at} us before the end of the stated bound"
 
 
+def endures(switches: WholeSwitches, nodes: int) -> tuple[str, ...]:
+    """Of an odd number of nodes a majority is connected in each of these; whoever is not must neither depose its
+    leader (§9.6) nor lead on (§6.2)."""
+    if nodes % 2 == 0 or nodes < 3 or not (switches.pre_vote and switches.check_quorum):
+        return ()
+    return ("partition_bridge", "partition_one_way", "isolate_one")
+
+
 PROTOCOL = ProtocolSpec(
     name="raft_whole",
     paper="Ongaro 2014, PhD thesis",
@@ -448,5 +456,6 @@ PROTOCOL = ProtocolSpec(
     switches=WholeSwitches,
     observers=(WholeFigure3,),
     workload=workload,
+    endures=endures,
     reads_clock=True,
 )

@@ -541,7 +541,10 @@ class ProtocolSpec:
     parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
     history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
     retries: bool | str = False  # clients ask again, with the same number, perhaps another node; or: if this switch is on
+    endures: Callable[[Any, int], tuple[str, ...]] = lambda switches, nodes: ()
+    """Partitions of `faults/` under which progress is due although nobody mends them."""
     reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
+    events: int = 1_500  # of a run in a hunt: later on hardly anything new happens
     sizes: tuple[int, ...] = (3, 5)  # cluster sizes that hunts draw from, the commonest first
     smallest: int = 1  # smaller clusters make no sense
     largest: int | None = None

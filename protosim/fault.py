@@ -2,7 +2,7 @@
 
 A fault is a file in `faults/`: a docstring, `draw(draw, pace)` that picks its parameters (a dict
 of integers; times in microseconds, shares in 1/1000) from keyed draws, and `make(params)` that
-makes the Fault.
+makes the Fault. If it breaks what protocols may assume, `UNRESTRICTED = True`: no swarm draws it.
 """
 
 import copy
@@ -37,6 +37,9 @@ class Fault:
 
     def crashed(self, world: Any, number: int, node: int) -> None:
         """A node crashed between two effects of an event."""
+
+    def remain(self, world: Any, number: int) -> None:
+        """The faults end for good: leave behind what is to stay, if anything is."""
 
     def count(self, world: Any, name: str) -> None:
         """The fault named so has fired once more."""

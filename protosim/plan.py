@@ -27,6 +27,7 @@ AIMED: tuple[Choice, ...] = (
 
 RUN_EVENTS = 1_500
 QUIET_US = 600_000_000  # so long at most, for as many events
+LASTING = 75  # percent
 CHAOS_US = 1_500_000
 PROGRESS_BOUND_US = 3_000_000  # ten of the longest election timeouts
 
@@ -40,7 +41,7 @@ class Wish:
     scheduler: str | None = None
     faults: tuple[Choice, ...] | None = None
     switches: dict[str, Any] = attrs.field(factory=dict)
-    events: int = RUN_EVENTS
+    events: int | None = None  # of a run; None: the protocol's number
 
 
 def pace_of(scheduler: str, draw: Draw) -> tuple[dict[str, int], int]:
@@ -72,18 +73,30 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
         faults = AIMED
     else:
         faults = draw_faults(draw, pace) if wish.faults is None else fill_faults(wish.faults, draw, pace)
-    sizes = program.spec.sizes
+    sizes, events = program.spec.sizes, wish.events or program.spec.events
+    nodes = wish.nodes or (sizes[0] if draw.chance("smallest", 75) else draw.choice("nodes", sizes))
+    switches = draw_switches(program, wish.switches, draw)
+    if live and wish.faults is None:
+        faults = keep_one(faults, program.spec.endures(program.spec.switches(**switches), nodes), draw, pace)
     return Scenario(
         protocol=program.name,
         seed=seed,
-        nodes=wish.nodes or (sizes[0] if draw.chance("smallest", 75) else draw.choice("nodes", sizes)),
-        switches=draw_switches(program, wish.switches, draw),
+        nodes=nodes,
+        switches=switches,
         scheduler=Choice(scheduler, params),
         faults=faults,
-        events=wish.events if not live else max(wish.events, 20 * RUN_EVENTS),
-        horizon=CHAOS_US + PROGRESS_BOUND_US if live else max(QUIET_US, wish.events * QUIET_US // RUN_EVENTS),
+        events=events if not live else max(events, 20 * RUN_EVENTS),
+        horizon=CHAOS_US + PROGRESS_BOUND_US if live else max(QUIET_US, events * QUIET_US // RUN_EVENTS),
         heal=CHAOS_US if live else None,
     )
+
+
+def keep_one(faults: tuple[Choice, ...], lasting: tuple[str, ...], draw: Draw, pace: int) -> tuple[Choice, ...]:
+    """In most runs of a protocol that endures partitions, one of these stays when the faults end."""
+    if not lasting or not draw.chance("lasting", LASTING):
+        return faults
+    (chosen,) = fill_faults((Choice(draw.choice("lasting partition", lasting), {"stays": 1}),), draw, pace)
+    return (*(fault for fault in faults if fault.name != chosen.name), chosen)
 
 
 def draw_switches(program: Program, fixed: dict[str, Any], draw: Draw) -> dict[str, Any]:

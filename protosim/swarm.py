@@ -27,6 +27,8 @@ def draw_faults(draw: Draw, pace: int) -> tuple[Choice, ...]:
     chosen: list[Choice] = []
     for name in modules("faults"):
         own = Draw(derive(draw.seed, "fault", name))
-        if own.chance("present", PRESENT.get(name, OTHERWISE)):
-            chosen.append(Choice(name, importlib.import_module(f"faults.{name}").draw(own, pace)))
+        module = importlib.import_module(f"faults.{name}")
+        restricted = not getattr(module, "UNRESTRICTED", False)  # breaks nothing that protocols may assume
+        if restricted and own.chance("present", PRESENT.get(name, OTHERWISE)):
+            chosen.append(Choice(name, module.draw(own, pace)))
     return tuple(chosen)

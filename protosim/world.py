@@ -361,6 +361,11 @@ class World(Clock):
             now = now * self.rates[node] // 1_000_000
         return now if self.ahead is None else now + self.ahead[node]
 
+    def set_clock(self, node: int, by: int) -> None:
+        """The node's clock is set forwards by so many microseconds, or back."""
+        ahead = self.ahead or [0] * len(self.ids)
+        self.ahead = [each + by if i == node else each for i, each in enumerate(ahead)]
+
     def fork(self, seed: int) -> None:
         """From here on another seed decides, messages in flight included."""
         self.seed = derive(seed, "world")
@@ -667,12 +672,15 @@ class World(Clock):
             self.cut = [a | b for a, b in zip(self.cut, each, strict=True)]
 
     def _heal(self) -> None:
-        """The faults end for good: everybody up, every link open, no message lost any more."""
+        """The faults end for good: everybody up, no message lost any more, every link open but those of a fault that
+        stays."""
         self.healed_at = self._now
         if self.rates is not None:
             self.ahead = [self.clock_of(node) - self._now * self.tick for node in range(len(self.ids))]
         self._release()
         self._set_network(len(self.ids))
+        for number, fault in enumerate(self.faults):
+            fault.remain(self, number)
         self.faults = ()
         for node, up in enumerate(self.alive):
             if not up:

@@ -20,6 +20,7 @@ from protosim.world import CRASH, DELIVER, FAULT, REQUEST, TIMEOUT, World
 RAFT = reference("raft")
 NAMES = modules("faults")
 PARTITIONS = [name for name in NAMES if hasattr(importlib.import_module(f"faults.{name}"), "shape")]
+UNRESTRICTED = [name for name in NAMES if hasattr(importlib.import_module(f"faults.{name}"), "UNRESTRICTED")]
 PACE = 200_000
 LONG: dict[str, Any] = {"nodes": 5, "events": 3000}
 
@@ -387,7 +388,39 @@ def test_each_fault_is_absent_from_half_of_the_runs_or_more_and_present_in_some(
         for choice in draw_faults(Draw(seed), PACE):
             make_fault(choice)
             present[choice.name] += 1
-    assert all(50 <= count <= 550 for count in present.values()), present
+    assert all(50 <= count <= 550 for name, count in present.items() if name not in UNRESTRICTED), present
+
+
+def test_what_breaks_what_protocols_assume_is_never_drawn_and_can_be_named() -> None:
+    assert UNRESTRICTED == ["clock_step"]
+    drawn_names = {choice.name for seed in range(1000) for choice in draw_faults(Draw(seed), PACE)}
+    assert drawn_names == set(NAMES) - set(UNRESTRICTED)
+    assert simulate(RAFT, scenario(drawn("clock_step", 1))).faults_fired["clock_step"] > 10
+
+
+def test_a_clock_that_is_set_jumps_both_ways_and_keeps_what_it_was_set_by_when_the_faults_end() -> None:
+    healed = scenario(Choice("clock_step", {"every": 50_000, "most": 100_000}), heal=10 * PACE, horizon=30 * PACE)
+    world, host = begin(healed)
+    offsets: list[list[int]] = []
+    for _ in events(world, host):
+        offsets.append([world.clock_of(node) - world.now for node in range(len(world.ids))])
+    jumps = [b - a for before, after in pairwise(offsets) for a, b in zip(before, after, strict=True) if a != b]
+    assert min(jumps) < 0 < max(jumps)
+    assert max(map(abs, jumps)) <= 2 * 100_000
+    assert offsets[-1] == offsets[-100] != [0] * len(world.ids)
+
+
+@pytest.mark.parametrize("name", ["partition_bridge", "partition_one_way", "isolate_one"])
+def test_a_partition_that_stays_is_there_to_the_end_and_leaves_a_majority_connected(name: str) -> None:
+    for seed in range(10):
+        fault = Choice(name, {**drawn(name, seed).params, "stays": 1})
+        world, host = begin(scenario(fault, seed=seed, heal=2 * PACE, horizon=6 * PACE))
+        run_to_end(world, host)
+        assert world.now > 2 * PACE
+        assert any(world.cut)
+        reached = [~cut & (1 << len(world.ids)) - 1 for cut in world.cut]
+        mutual = [[a for a in range(5) if reached[a] >> b & reached[b] >> a & 1] for b in range(5)]
+        assert max(map(len, mutual)) >= world.majority
 
 
 def test_runs_without_any_fault_and_runs_with_many_are_both_drawn() -> None:
