@@ -52,7 +52,7 @@ class Found:
     warnings: int = 0
     failures: int = 0
     unjudged: int = 0  # runs whose client history was too tangled to be judged
-    missed: tuple[str, ...] = ()  # `sometimes` goals that no run reached
+    missed: tuple[str, ...] = ()  # `sometimes` goals that some run could reach, and none did
     ended_by: str = ""  # "", "budget", "interrupt"
 
     @property
@@ -185,8 +185,7 @@ def hunt(
         except KeyboardInterrupt:
             found.ended_by = "interrupt"
     found.seconds = time.monotonic() - started
-    goals = (i.name for i in program.spec.invariants() if i.mode == "sometimes")
-    found.missed = tuple(name for name in goals if name not in reached)
+    found.missed = tuple(name for name in found.missed if name not in reached)
     return found
 
 
@@ -194,6 +193,7 @@ def _add(found: Found, trial: Trial, reached: set[str]) -> None:
     found.runs += 1
     found.events += trial.events
     reached.update(trial.run.reached)
+    found.missed += tuple(name for name in trial.run.missed if name not in found.missed)
     found.warnings += trial.run.warning is not None and not trial.caught
     found.failures += bool(trial.run.failure)
     found.unjudged += trial.run.linearizable == "inconclusive"
