@@ -295,11 +295,11 @@ class Voting(Observer):
     def begin(self) -> None:
         self.asked: set[Any] = set()  # by clients
         self.promised: dict[NodeId, Ballot] = {}  # the highest that the acceptor has told anyone
-        self.proposed: dict[tuple[Instance, Ballot], Any] = {}
+        self.proposed: dict[Instance, dict[Ballot, Any]] = {}
         self.votes: dict[tuple[Instance, NodeId], dict[Ballot, Any]] = {}  # in order of writing
         self.chosen: dict[Instance, tuple[Ballot, Any]] = {}  # in the lowest ballot
         self.learned: dict[Instance, Any] = {}  # what was applied first
-        self.answered: dict[Instance, None] = {}  # those that a client's answer rests on
+        self.answered: dict[Instance, Any] = {}  # what a client's answer rests on
         self.answered_since_heal = False
 
     # How the heir's facts are read.
@@ -374,8 +374,8 @@ class Voting(Observer):
         instance = self.answers(node, command, result)
         if instance is None or instance not in self.chosen:
             return None
-        self.answered[instance] = None
-        return self._kept(instance, f"{node} answered {command}", self.learned[instance])
+        self.answered[instance] = self.chosen[instance][1]
+        return self._kept(instance, f"{node} answered {command}")
 
     @part_of(durability)
     @restarted
@@ -383,12 +383,13 @@ class Voting(Observer):
         for instance, ballot in self.lost_votes(node):
             self.lose(node, instance, ballot)
             if instance in self.answered:
-                said = self._kept(instance, f"{node} lost what it accepted in ballot {ballot}", self.learned[instance])
+                said = self._kept(instance, f"{node} lost what it accepted in ballot {ballot}")
                 if said:
                     return said
         return None
 
-    def _kept(self, instance: Instance, event: str, value: Any) -> str | None:
+    def _kept(self, instance: Instance, event: str) -> str | None:
+        value = self.answered[instance]
         holders = [n for n in self.facts.ids if self.holds_value(n, instance, value)]
         if len(holders) >= self.facts.majority:
             return None
@@ -422,33 +423,34 @@ class Voting(Observer):
 
     # Early warnings: what makes the above inductive.
 
-    @warning("A majority shows that nothing else was or will be chosen below.", "P2c, §2.2; Voting.tla, VotesSafe")
+    @warning("Below a proposal no other value can be chosen any more.", "P2c, §2.2; Voting.tla, VotesSafe")
     @sent(Accept)
     def votes_safe(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
         instance, ballot, value = self.proposal(m)
-        if (instance, ballot) in self.proposed or self._shown_safe(instance, ballot, value):
+        proposals = self.proposed.setdefault(instance, {})
+        if ballot in proposals:
             return None
-        return f"{node} proposes {value} in ballot {ballot}, and no majority of disks shows that this is safe"
+        for other, content in proposals.items():
+            if content != value:
+                (low, what), (high, _) = sorted([(ballot, value), (other, content)], key=lambda each: each[0])
+                if self._choosable(instance, low, what):
+                    says = f"{node} proposes {value} in ballot {ballot}, but below {high}"
+                    return f"{says} {what} can still be chosen in {low}"
+        return None
 
-    def _shown_safe(self, instance: Instance, ballot: Ballot, value: Any) -> bool:
-        """ShowsSafeAt, for some quorum: they vote in no lower ballot any more, and the last to do so voted for this."""
-        free, last = 0, list[tuple[Ballot, bool]]()
+    def _choosable(self, instance: Instance, ballot: Ballot, value: Any) -> bool:
+        """Whether a majority has voted so or can: not NoneOtherChoosableAt."""
+        able = 0
         for node in self.facts.ids:
-            if self.facts.durable(node).promised >= ballot:
-                votes = self.votes.get((instance, node), {})
-                below = max((b for b in votes if b < ballot), default=None)
-                if below is None:
-                    free += 1
-                else:
-                    last.append((below, votes[below] == value))
-        safe_with = [count for count, (_, same) in enumerate(sorted(last), 1) if same]
-        return free + max(safe_with, default=0) >= self.facts.majority
+            voted = self.votes.get((instance, node), {})
+            able += voted[ballot] == value if ballot in voted else self.facts.durable(node).promised <= ballot
+        return able >= self.facts.majority
 
     @warning("A ballot is for one value.", "Voting.tla, OneValuePerBallot")
     @sent(Accept)
     def one_value_per_ballot(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
         instance, ballot, value = self.proposal(m)
-        first = self.proposed.setdefault((instance, ballot), value)
+        first = self.proposed.setdefault(instance, {}).setdefault(ballot, value)
         return None if first == value else f"{node} proposes {value} in ballot {ballot}, which was for {first}"
 
     # Goals.
@@ -458,10 +460,11 @@ class Voting(Observer):
     def client_answered(self, node: NodeId, op: OpId, command: Any, result: object) -> bool:
         return True
 
-    @sometimes("Proposers were in each other's way.")
-    @sent(Nack)
-    def proposers_duelled(self, node: NodeId, dst: NodeId, m: Any) -> bool:
-        return True
+    @sometimes("A proposer proposed what it found accepted.", "P2c, §2.2")
+    @sent(Accept)
+    def value_adopted(self, node: NodeId, dst: NodeId, m: Any) -> bool:
+        instance, ballot, value = self.proposal(m)
+        return any(b < ballot and content == value for b, content in self.proposed[instance].items())
 
     @eventually("Once the faults have ended, clients get answers.", "§2.4")
     def progress_after_heal(self) -> str | None:
@@ -523,6 +526,12 @@ class Consensus(Voting):
         return f"{node} answered {result}, but {self.learned.get(THE_ONE)} has been learned"
 
 
+    @sometimes("Proposers were in each other's way.")
+    @sent(Nack)
+    def proposers_duelled(self, node: NodeId, dst: NodeId, m: Any) -> bool:
+        return True
+
+
 class Decision:
     """The application: it remembers what was chosen."""
 
@@ -560,4 +569,5 @@ PROTOCOL = ProtocolSpec(
     application=Decision,
     parse=parse,
     history=None,
+    events=300,  # once a value is chosen, rivals have hardly anything left to disagree about
 )

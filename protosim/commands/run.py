@@ -37,7 +37,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_bounds(
         parser,
         runs="scenarios to run (default: 1)",
-        events=f"events of each run at most (default: {RUN_EVENTS:,}; a liveness run takes what it needs)",
+        events=f"events of each run at most (mostly {RUN_EVENTS:,} by default; a liveness run takes what it needs)",
         budget="seconds at most; what they cut short is inconclusive",
     )
     parser.add_argument(
