@@ -22,26 +22,24 @@ from protocols.raft import (
     Appended,
     AppendEntries,
     Entry,
-    Figure3,
     Index,
-    Raft,
-    RaftDisk,
     RequestVote,
     Role,
-    Switches,
     Term,
-    workload,
 )
+from protocols.raft_snapshots import PROTOCOL as EXTENDED
+from protocols.raft_snapshots import InstallSnapshot, SnapshotRaft, WithSnapshots
+from protocols.raft_snapshots import Switches as ExtendedSwitches
 from protosim.api import (
     Command,
     NodeId,
     OpId,
-    ProtocolSpec,
     eventually,
     holds,
     message,
     on,
     on_timeout,
+    part_of,
     replied,
     requested,
     switch,
@@ -115,7 +113,7 @@ class ReadFrom:
 
 
 @attrs.frozen
-class WholeSwitches(Switches):
+class Switches(ExtendedSwitches):
     pre_vote: bool = switch(True, (False, True), "ask who would vote before beginning a term, §9.6")
     stickiness: bool = switch(True, (False, True), "who hears a leader ignores candidates, §4.2.3")
     check_quorum: bool = switch(True, (False, True), "a leader that hears from no majority steps down, §6.2")
@@ -133,8 +131,8 @@ class Read:
     round: Round
 
 
-class WholeRaft(Raft):
-    switches: WholeSwitches
+class WholeRaft(SnapshotRaft):
+    switches: Switches
 
     heard_at: int  # when I last heard from a leader of my term
     leader: NodeId | None  # of my term
@@ -169,6 +167,8 @@ class WholeRaft(Raft):
             self.handle_pre_vote(src, m)
         elif not isinstance(m, RequestVote) or self.admits_candidates():
             super().receive(src, m)
+        if isinstance(m, AppendEntries | InstallSnapshot | Heartbeat) and m.term == self.disk.term:
+            self.hear_leader(src)
 
     def update_term(self, term: Term) -> None:
         self.leader = None
@@ -193,12 +193,6 @@ class WholeRaft(Raft):
         return holds(
             no_leader_to_disturb=not self.hears_leader(),  # §4.2.3
         )
-
-    @on(AppendEntries)
-    def handle_append_entries(self, src: NodeId, m: AppendEntries) -> None:
-        if m.term == self.disk.term:
-            self.hear_leader(src)
-        super().handle_append_entries(src, m)
 
     # -- PreVote (§9.6) ------------------------------------------------------------------------------
 
@@ -340,7 +334,6 @@ class WholeRaft(Raft):
         if not holds(heartbeat_current=m.term == self.disk.term):
             self.send(src, HeartbeatAck(self.disk.term, 0))
             return
-        self.hear_leader(src)
         if self.role is Role.CANDIDATE:
             self.become_follower()
         self.set_timer(ELECTION, ELECTION_TIMEOUT)
@@ -409,7 +402,7 @@ class WholeRaft(Raft):
 # -- What must hold ----------------------------------------------------------------------------------
 
 
-class WholeFigure3(Figure3):
+class Whole(WithSnapshots):
     """And what reads and elections promise beyond the core."""
 
     def begin(self) -> None:
@@ -429,6 +422,11 @@ class WholeFigure3(Figure3):
             return None
         return f"{node} answered {command} from {seen} entries, when {wanted} were committed before it was asked"
 
+    @part_of(WithSnapshots.everyone_catches_up)
+    def everyone_catches_up(self) -> str | None:
+        """Where a partition stays, this is not asked of whom it cuts off."""
+        return None if self.facts.parted() else super().everyone_catches_up()
+
     @wrote("term")
     def note_term(self, node: NodeId, before: dict[str, object]) -> None:
         self.new_term_at = self.facts.now
@@ -440,7 +438,7 @@ class WholeFigure3(Figure3):
         return f"a term began {self.facts.now - self.new_term_at} us before the end of the stated bound"
 
 
-def endures(switches: WholeSwitches, nodes: int) -> tuple[str, ...]:
+def endures(switches: Switches, nodes: int) -> tuple[str, ...]:
     """Of an odd number of nodes a majority is connected in each of these; whoever is not must neither depose its
     leader (§9.6) nor lead on (§6.2)."""
     if nodes % 2 == 0 or nodes < 3 or not (switches.pre_vote and switches.check_quorum):
@@ -448,14 +446,13 @@ def endures(switches: WholeSwitches, nodes: int) -> tuple[str, ...]:
     return ("partition_bridge", "partition_one_way", "isolate_one")
 
 
-PROTOCOL = ProtocolSpec(
+PROTOCOL = attrs.evolve(
+    EXTENDED,
     name="raft_whole",
     paper="Ongaro 2014, PhD thesis",
     node=WholeRaft,
-    disk=RaftDisk,
-    switches=WholeSwitches,
-    observers=(WholeFigure3,),
-    workload=workload,
+    switches=Switches,
+    observers=(Whole,),
     endures=endures,
     reads_clock=True,
 )

@@ -382,6 +382,10 @@ class Facts(Protocol):
 
     def up(self, node: NodeId) -> bool: ...
 
+    def parted(self) -> bool:
+        """Whether links are cut."""
+        ...
+
 
 class Observer:
     """History variables, and invariants over them. Methods subscribe to what changed, and run in order of definition.
