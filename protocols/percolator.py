@@ -12,10 +12,10 @@ Assumes  Crash-recovery with a durable disk; messages may be lost, duplicated, d
 
 A transaction reads what had been committed by its start timestamp. It writes by locking every account (prewrite), of
 which the first is the primary; then it takes its commit timestamp, and replaces the primary's lock by a write record:
-that is the commit. The other locks may go later, and whoever meets one asks at the primary what became of it.
+that is the commit. The other locks may go later: who meets one asks at the primary what became of it.
 
-Reading order: messages, state, timestamps (§2.3), reads, prewrites, commits, locks that were left (§2.2), then what must
-hold.
+Reading order: messages, state, timestamps (§2.3), reads, prewrites, commits, locks that were left (§2.2), then what
+must hold.
 """
 
 from bisect import bisect_left, insort
