@@ -201,7 +201,8 @@ class TwoPhaseCommit(Node[CommitDisk]):
         for participant in self.asked:
             self.send(participant, Prepare(op, transaction))
         self.set_timer(VOTES, VOTES_TIMEOUT)
-        self.set_timer(RESEND, RESEND_INTERVAL)
+        if not self.unacknowledged:  # or else it is set, and must not be put off
+            self.set_timer(RESEND, RESEND_INTERVAL)
 
     @on(Vote)
     def record_vote(self, src: NodeId, m: Vote) -> None:
@@ -283,10 +284,11 @@ class TwoPhaseCommit(Node[CommitDisk]):
         elif not holds(keys_are_free=self.are_free(self.held_here(m.transaction))):
             self.send(src, Vote(m.xid, WAIT))
         else:
-            record = self.in_doubt[m.xid] = Record(PREPARED, m.xid, m.transaction, src)
-            self.disk.log.append(record)
+            self.disk.log.append(Record(PREPARED, m.xid, m.transaction, src))
             self.sync()  # before the vote
-            self.set_timer(INQUIRE, INQUIRE_INTERVAL)
+            if not self.in_doubt:  # or else it is set, and must not be put off
+                self.set_timer(INQUIRE, INQUIRE_INTERVAL)
+            self.in_doubt[m.xid] = self.disk.log[-1]
             self.send(src, Vote(m.xid, YES))
 
     def held_here(self, transaction: Transaction) -> list[Key]:
@@ -486,6 +488,13 @@ class AtomicCommitment(Observer):
                 return f"{node} decided commit on transaction {xid}, and {voted}"
         return None
 
+    @always("What one of its participants cannot commit is not committed.", "BHG §7.3, votes")
+    @replied
+    def validity(self, node: NodeId, op: OpId, command: Transaction, result: str) -> str | None:
+        if result != COMMIT or command.refused not in command.keys:
+            return None
+        return f"{node} answered commit to transaction {op}, which the holder of key {command.refused} cannot commit"
+
     @always("What is committed is on the disks of all its participants, and what a client knows of stays there.", "PA")
     @stored("log")
     def durability(
@@ -515,20 +524,25 @@ class AtomicCommitment(Observer):
     def _lost(self, xid: Xid, nodes: tuple[NodeId, ...]) -> str | None:
         """Where the work of a committed transaction is not on a disk."""
         for node in nodes:
-            if not self._on_disk(node, xid, PREPARED, COMMITTED):
-                return f"transaction {xid} is committed, and the disk of {node} holds nothing of it"
+            on_disk = self._on_disk(node, xid)
+            if on_disk not in (PREPARED, COMMITTED):
+                return f"transaction {xid} is committed, and the disk of {node} says {on_disk or 'nothing'} about it"
         return None
 
     def _revocable(self, xid: Xid) -> str | None:
         """Whether an answered commit could be presumed to be an abort: no disk of the coordinator knows of it."""
-        if self._on_disk(self.coordinators[xid], xid, COMMIT):
+        if any(r.kind == COMMIT and r.xid == xid for r in reversed(self.facts.durable(self.coordinators[xid]).log)):
             return None
-        if all(self._on_disk(node, xid, COMMITTED) for node in self._participants(xid)):
+        if all(self._on_disk(node, xid) == COMMITTED for node in self._participants(xid)):
             return None
         return f"a client was told that transaction {xid} is committed, which is not on the disk of its coordinator"
 
-    def _on_disk(self, node: NodeId, xid: Xid, *kinds: str) -> bool:
-        return any(r.xid == xid and r.kind in kinds for r in reversed(self.facts.durable(node).log))
+    def _on_disk(self, node: NodeId, xid: Xid) -> str:
+        """The last that a participant's disk says about a transaction, or nothing."""
+        for record in reversed(self.facts.durable(node).log):
+            if record.xid == xid and record.kind in (PREPARED, COMMITTED, ABORTED):
+                return str(record.kind)
+        return ""
 
     @always("A transaction in doubt keeps its keys to itself.", "BHG §7.4; PA, locks are held until the decision")
     @stored("log")
@@ -568,12 +582,13 @@ class AtomicCommitment(Observer):
 
     # Early warnings: what must hold so that no later step can break the above.
 
-    @warning("A vote of yes is a promise that is on the disk.", "BHG §7.4, DT log")
+    @warning("A vote of yes is a promise that is on the disk, and no abort after it.", "BHG §7.4, DT log")
     @sent(Vote)
     def yes_is_durable(self, node: NodeId, dst: NodeId, m: Vote) -> str | None:
-        if m.ballot != YES or self._on_disk(node, m.xid, PREPARED, COMMITTED):
+        on_disk = self._on_disk(node, m.xid)
+        if m.ballot != YES or on_disk in (PREPARED, COMMITTED):
             return None
-        return f"{node} votes yes on transaction {m.xid}, and its disk does not say that it is prepared"
+        return f"{node} votes yes on transaction {m.xid}, and its disk says {on_disk or 'nothing'} about it"
 
     # Goals: a run in which nothing happened proves nothing.
 
