@@ -11,7 +11,6 @@ Reading order: messages, state, compaction (§7), InstallSnapshot (Fig. 13), rep
 (thesis §6.3), then what must hold.
 """
 
-from bisect import bisect_right
 from typing import Any
 
 import attrs
@@ -19,6 +18,7 @@ import attrs
 from protocols.raft import (
     ELECTION,
     ELECTION_TIMEOUT,
+    HEARTBEAT_INTERVAL,
     Appended,
     AppendEntries,
     Entry,
@@ -35,7 +35,6 @@ from protocols.raft import (
 from protocols.raft import Switches as CoreSwitches
 from protocols.raft import workload as workload
 from protosim.api import (
-    MS,
     Command,
     Image,
     KeyValueStore,
@@ -52,6 +51,7 @@ from protosim.api import (
     part_of,
     restarted,
     restored,
+    sent,
     sometimes,
     switch,
     value,
@@ -303,7 +303,7 @@ class SnapshotRaft(Raft):
 
 # -- What must hold ----------------------------------------------------------------------------------
 
-CATCH_UP = 1_500 * MS  # five of the longest election timeouts
+LONGEST_WAY = 2 * HEARTBEAT_INTERVAL[1]  # well above what a message takes once the faults have ended
 LOST = Entry(-1, None)
 """Stands for an entry that is neither in the log nor in the snapshot."""
 
@@ -319,7 +319,8 @@ class WithSnapshots(Figure3):
         self.first: dict[OpId, Index] = {}  # where an operation took effect
         self.states: list[object] = [()]  # by index: the registers
         self.booted: dict[NodeId, Index] = {}  # up to where the snapshot reached that it started with
-        self.committed_at: list[int] = []  # by index - 1; simulated microseconds
+        self.acknowledged_at: dict[tuple[NodeId, Term, Index], int] = {}  # since the faults have ended: microseconds
+        self.sent_again: str | None = None
 
     def before_log(self, image: Image) -> Position:
         base: Index = image.log.base
@@ -365,9 +366,9 @@ class WithSnapshots(Figure3):
         wrong = self._wrong_state(state, index)
         return wrong and f"{node} restored a state that {wrong}"
 
-    @warning("A snapshot on a disk is what the committed entries before its end make of the state.", "§7, Fig. 12")
+    @part_of(Figure3.state_machine_safety)
     @wrote("snapshot")
-    def snapshots_are_committed(self, node: NodeId, before: dict[str, object]) -> str | None:
+    def written_state(self, node: NodeId, before: dict[str, object]) -> str | None:
         snapshot = self.facts.written(node).snapshot
         wrong = snapshot and self._wrong_state(snapshot.state, snapshot.last_index)
         return wrong and f"{node} wrote a snapshot that {wrong}"
@@ -412,6 +413,35 @@ class WithSnapshots(Figure3):
                 return f"{node} dropped entry {place}, {entry}, which is committed, and has no snapshot of it"
         return None
 
+    @always("Entries leave a log only when what they made is in a durable snapshot.", "§7; Fig. 13, receiver 5 to 7")
+    @was_reset("log")
+    def snapshot_before_cut(
+        self, node: NodeId, before: tuple[Index, tuple[Entry, ...]], after: tuple[Index, tuple[Entry, ...]]
+    ) -> str | None:
+        reach = _reach(self.facts.durable(node))
+        if after[0] <= reach:
+            return None
+        return f"{node} dropped the first {after[0]} entries, and its durable snapshot has the first {reach}"
+
+    @part_of(snapshot_before_cut)
+    @wrote("snapshot")
+    def snapshot_is_kept(self, node: NodeId, before: dict[str, object]) -> str | None:
+        image = self.facts.written(node)
+        if image.log.base <= _reach(image):
+            return None
+        return f"{node} has no snapshot of more than {_reach(image)} entries, and its log begins after {image.log.base}"
+
+    @warning("What a server acknowledges is on its disk, as the leader has it.", "Fig. 2, matchIndex; §5.3")
+    @sent(Appended)
+    def acknowledged_is_held(self, node: NodeId, dst: NodeId, m: Appended) -> str | None:
+        leader = self.facts.written(dst)
+        if not m.success or not m.match or leader.term != m.term or self.leader_of.get(m.term) != dst:
+            return None
+        held, wanted = self.entry(self.facts.durable(node), m.match), self.entry(leader, m.match)
+        if held == wanted is not None:
+            return None
+        return f"{node} acknowledged entry {m.match} to {dst}, but on its disk it is {held}, not {wanted}"
+
     # Sessions.
 
     @applied
@@ -420,7 +450,6 @@ class WithSnapshots(Figure3):
         if index == len(self.results) + 1:
             self.results.append(self.execute_once(index, command))
             self.states.append(self.registers.snapshot())
-            self.committed_at.append(self.facts.now)
 
     def execute_once(self, index: Index, command: Value | None) -> object:
         operation, asked = _operation(command), _asked(command)
@@ -461,14 +490,20 @@ class WithSnapshots(Figure3):
         operation = _operation(command)
         return operation is not None and self.first[operation] < index
 
-    @eventually("Once the faults have ended, every server applies what is committed.", "§5.3, §7")
-    def everyone_catches_up(self) -> str | None:
-        due = bisect_right(self.committed_at, self.facts.now - CATCH_UP)
-        for node in self.facts.ids:
-            if self.applied_by.get(node, 0) < due:
-                late = f"{node} has applied {self.applied_by.get(node, 0)} entries"
-                return f"{late}; {due} were committed {CATCH_UP // MS} ms before the end"
-        return None
+    @eventually("Once the faults have ended, who has come as far as a snapshot is sent entries again.", "§7; etcd")
+    def entries_after_snapshot(self) -> str | None:
+        return self.sent_again
+
+    @sent(Appended)
+    def note_acknowledged(self, node: NodeId, dst: NodeId, m: Appended) -> None:
+        if m.success and self.facts.healed_at is not None:
+            self.acknowledged_at.setdefault((node, m.term, m.match), self.facts.now)
+
+    @sent(InstallSnapshot)
+    def note_sent_again(self, node: NodeId, dst: NodeId, m: InstallSnapshot) -> None:
+        since = self.acknowledged_at.get((dst, m.term, m.snapshot.last_index), self.facts.now)
+        if self.facts.now - since > LONGEST_WAY:
+            self.sent_again = f"{node} sends {dst} the snapshot of {m.snapshot.last_index} entries still"
 
 
 def _reach(image: Image) -> Index:
