@@ -112,8 +112,8 @@ class Record:
 
     def __str__(self) -> str:
         if self.kind == LOCK:
-            return f"lock {self.account}@{self.start_ts} = {self.balance}, primary {self.primary}"
-        return f"{self.kind} {self.account}@{self.start_ts}{f' as {self.commit_ts}' if self.commit_ts else ''}"
+            return f"(lock {self.account}@{self.start_ts} = {self.balance}, primary {self.primary})"
+        return f"({self.kind} {self.account}@{self.start_ts}{f' as {self.commit_ts}' if self.commit_ts else ''})"
 
 
 @message

@@ -534,7 +534,7 @@ class Locks(Observer):
         while True:
             waits_for, _ = self.holder.get(self.waits.get(circle[-1], ""), (0, (0, 0)))
             if waits_for == m.tid and len(circle) > 1:
-                return " waits for ".join(map(str, [*circle, m.tid]))
+                return f"{m.tid} waits for " + ", which waits for ".join(map(str, [*circle[1:], m.tid]))
             if not waits_for or waits_for in circle or not self.facts.up(self.coordinator[waits_for]):
                 return None
             circle.append(waits_for)
@@ -773,7 +773,7 @@ class Outcomes(Observer):
     @sometimes("A transaction that writes was committed.")
     @wrote("cells")
     def transaction_committed(self, node: NodeId, before: dict[str, tuple[tuple[Account, Cell], ...]]) -> bool:
-        return True
+        return self.facts.written(node).cells != before["cells"]
 
     @sometimes("A client heard what all accounts hold.")
     @replied

@@ -213,7 +213,7 @@ COMMITMENT = (
         id="transactions.presumed_commit",
         title="Whoever asks about a transaction that its coordinator does not know is told that it committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("atomicity",),
+        breaks=("atomicity", "conserved_sum"),
         clause="No record means abort. R* §3",
         edits=(Replace("answer_vote", "m.tid in self.unfinished", "True"),),
     ),
