@@ -370,6 +370,7 @@ class Figure3(Observer):
         self.applied_by: dict[NodeId, Index] = {}
         self.acknowledged: Index = 0  # the last index whose client has its answer
         self.vote_of: dict[tuple[NodeId, Term], NodeId] = {}
+        self.elected: dict[Term, NodeId] = {}
         self.answered_since_heal = False
 
     # What an extension of the core reads in its own way.
@@ -381,6 +382,10 @@ class Figure3(Observer):
     def is_quorum(self, nodes: Sequence[NodeId]) -> bool:
         """Whether these may elect a leader, and commit."""
         return len(nodes) >= self.facts.majority
+
+    def may_lead(self, node: NodeId, voters: Sequence[NodeId]) -> bool:
+        """Whether these voters make the node a leader."""
+        return self.is_quorum(voters)
 
     def is_asked_by(self, entry: Entry, op: OpId, command: Command) -> bool:
         """Whether the entry holds what the client asks by this operation."""
@@ -536,6 +541,15 @@ class Figure3(Observer):
     def candidate_votes_for_itself(self, node: NodeId, dst: NodeId, m: RequestVote) -> str | None:
         chosen = self.vote_of.setdefault((node, m.term), node)
         return None if chosen == node else f"{node} voted for {chosen} and for itself in term {m.term}"
+
+    @warning("A leader has the votes of a majority.", "§5.2; Fig. 2, candidates 2")
+    @sent(AppendEntries)
+    def leader_has_the_votes(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
+        if m.term in self.elected:
+            return None
+        self.elected[m.term] = node
+        voters = [n for n in self.facts.ids if self.vote_of.get((n, m.term)) == node]
+        return None if self.may_lead(node, voters) else f"{node} leads term {m.term} by the votes of {' '.join(voters)}"
 
     @warning("Nobody who lacks a committed entry could win an election.", "§5.4.1, §5.4.3")
     @applied

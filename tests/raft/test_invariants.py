@@ -48,6 +48,9 @@ class History:
     def up(self, node: str) -> bool:
         return True
 
+    def parted(self) -> bool:
+        return False
+
     def tell(self, fact: str, about: str, *details: Any) -> "History":
         for observer in self.observers:
             for method in vars(type(observer)).values():
@@ -82,8 +85,11 @@ class History:
             self.disks[node].term = self.synced[node].term = term
         return self
 
-    def leads(self, node: str, term: int) -> "History":
+    def leads(self, node: str, term: int, given: bool = True) -> "History":
+        """By votes that the observers need not be told of, if they are `given`."""
         self.term(term, node)
+        for observer in self.observers if given else ():
+            observer.__dict__.get("elected", {}).setdefault(term, node)
         return self.tell("sent", "AppendEntries", node, "n1", AppendEntries(term, 0, 0, (), 0))
 
     def stores(self, node: str, index: int, *entries: Entry, sync: bool = True) -> "History":
@@ -199,6 +205,16 @@ TALES: list[tuple[str, Tale, Tale]] = [
         "leader_completeness",  # the later leader was there first
         lambda h: both(h, Entry(1, A)).leads("n3", 2).leads("n1", 1).applies("n1", 1, A),
         lambda h: both(h, Entry(1, A)).leads("n3", 1).leads("n1", 2).applies("n1", 1, A),
+    ),
+    (
+        "leader_has_the_votes",
+        lambda h: h.asks_for_votes("n1", 1).votes("n2", "n3", 1).leads("n1", 1, False).leads("n1", 1, False),  # said once
+        lambda h: h.asks_for_votes("n1", 1).votes("n2", "n1", 1).leads("n1", 1, False).leads("n1", 1, False),
+    ),
+    (
+        "leader_has_the_votes",  # of its own term, and given
+        lambda h: h.asks_for_votes("n1", 2).votes("n2", "n1", 1).votes("n3", "n1", 2, False).leads("n1", 2, False),
+        lambda h: h.votes("n2", "n1", 2).votes("n3", "n1", 2).leads("n1", 2, False),
     ),
     (
         "state_machine_safety",
