@@ -208,7 +208,7 @@ TALES: list[tuple[str, Tale, Tale]] = [
     ),
     (
         "leader_has_the_votes",
-        lambda h: h.asks_for_votes("n1", 1).votes("n2", "n3", 1).leads("n1", 1, False).leads("n1", 1, False),  # said once
+        lambda h: h.asks_for_votes("n1", 1).votes("n2", "n3", 1).leads("n1", 1, False).leads("n1", 1, False),
         lambda h: h.asks_for_votes("n1", 1).votes("n2", "n1", 1).leads("n1", 1, False).leads("n1", 1, False),
     ),
     (
