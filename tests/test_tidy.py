@@ -90,8 +90,9 @@ def protocols_import_only_the_vocabulary(file: File) -> Iterator[str]:
         if module.partition(".")[0] not in PACKAGES or module == "protosim.api":
             continue
         extended = module.removeprefix("protocols.")
-        if extended != module and "_" in name and extended.partition("_")[0] == name.partition("_")[0]:
-            continue  # `raft_membership` extends `raft` and `raft_snapshots`
+        words, own_words = extended.split("_"), Path(name).stem.split("_")
+        if extended != module and (set(words) < set(own_words) or words[0] == own_words[0] != name):
+            continue  # `multi_paxos` extends `paxos`, and `raft_membership` both `raft` and `raft_snapshots`
         if module != own and not module.startswith(own + "."):
             says = f"a protocol does not import {module}: it is written in protosim.api, and what its name says"
             yield file.at(line, says)
