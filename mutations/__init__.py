@@ -18,7 +18,7 @@ def mutants(protocol: str, source: str) -> dict[str, Mutation]:
     from mutations import engine
 
     known = catalogue.load(protocol)
-    return known | engine.generated(protocol, source) | known  # in front, and in charge
+    return {**known, **engine.generated(protocol, source), **known}  # in front, and in charge
 
 
 def find(protocol: str, name: str, source: str) -> Mutation:
@@ -37,5 +37,5 @@ def find(protocol: str, name: str, source: str) -> Mutation:
     for mutation in made.values():
         if bare in (mutation.id.removeprefix(f"{protocol}."), *mutation.aliases):
             return known.get(mutation.id, mutation)
-    ids = known | made
+    ids = [*known, *made]
     raise UserError(f"{protocol} has no mutant {name}{nearest(f'{protocol}.{bare}', ids)}.")

@@ -4,9 +4,10 @@ Only this module and the operators import libcst; the catalogue and its data do 
 """
 
 import difflib
+import functools
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -135,7 +136,8 @@ def sites(source: str, operator: str = "") -> list[Site]:
     return found
 
 
-def generated(protocol: str, source: str) -> dict[str, Mutation]:
+@functools.lru_cache(maxsize=16)  # they take a second, and are asked for once a mutant
+def generated(protocol: str, source: str) -> Mapping[str, Mutation]:
     """By id, every mutant that the operators make of the source.
 
     A check is named once in its file, so the mutant without it is called after it: `raft.log_up_to_date`.

@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "what there is: protocols, mutations, invariants, schedulers, faults, tasks",
     "run": "run a protocol under chaos and judge what happened",
     "hunt": "run until an invariant breaks; shorten and save what broke it",
+    "explore": "go through every schedule within bounds; the shortest story of what breaks",
     "replay": "run a saved counterexample again, perhaps on edited code",
     "show": "draw a saved counterexample, in the terminal, as SVG, or as a page",
     "mutate": "print a protocol's source with bugs put in",
@@ -105,7 +106,7 @@ def _obey(words: list[str], out: Output) -> Answer:
     command.options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     try:
-        args = parser.parse_args(words[1:])
+        args = parser.parse_intermixed_args(words[1:])
     except SystemExit:  # --help has been printed, and is the answer
         out.json = False
         return Answer("ok")

@@ -20,12 +20,12 @@ from typing import Any
 import attrs
 
 import mutations
-from mutations import Mutation, catalogue
+from mutations import Mutation
 from protosim.errors import UserError
 from protosim.hunt import Trial, trials
 from protosim.plan import Wish
 from protosim.pool import in_order
-from protosim.program import load, reference
+from protosim.program import load
 from protosim.run import Run
 from protosim.shrink import broken_name, shrink
 
@@ -81,12 +81,14 @@ def measure(
     *,
     events: int = EVENTS,
     shorten: bool = True,
+    forks: bool = True,
     jobs: int = 1,
     progress: Callable[[Row], Any] | None = None,
 ) -> list[Row]:
-    """Hunt each mutant under each seed; in `jobs` processes, a mutant in one. UserError: an unknown id."""
+    """Hunt each mutant under each seed; in `jobs` processes, a mutant in one. Without `forks`, the events that are spent
+    on going on from warnings are not bounded. UserError: an unknown id."""
     rows: list[Row] = []
-    calls = ((protocol, id, tuple(seeds), events, shorten) for id in ids)
+    calls = ((protocol, id, tuple(seeds), events, shorten, forks) for id in ids)
     with contextlib.closing(in_order(_measure, calls, jobs)) as measured:
         for row in measured:
             rows.append(row)
@@ -95,9 +97,9 @@ def measure(
     return rows
 
 
-def _measure(protocol: str, id: str, seeds: Sequence[int], events: int, shorten: bool) -> Row:
+def _measure(protocol: str, id: str, seeds: Sequence[int], events: int, shorten: bool, forks: bool) -> Row:
     program = load(protocol, (id,))
-    hunts = [_hunt(trials(program, Wish(seed=seed)), events) for seed in seeds]
+    hunts = [_hunt(trials(program, Wish(seed=seed)), events, forks) for seed in seeds]
     kills = [hunt for hunt in hunts if hunt.caught is not None]
     invariants = Counter(hunt.invariant for hunt in kills)
     shrunk = None
@@ -121,14 +123,15 @@ def _measure(protocol: str, id: str, seeds: Sequence[int], events: int, shorten:
     )
 
 
-def _hunt(runs: Iterable[Trial], bound: int) -> Hunted:
+def _hunt(runs: Iterable[Trial], bound: int, forks: bool) -> Hunted:
     """Run after run, until one breaks an invariant or a handler fails, or the events are used up."""
     started = time.process_time()
-    count = events = 0
+    count = events = used = 0
     for trial in runs:
         count, events = count + 1, events + trial.events
+        used += trial.events if forks else trial.run.events
         caught = trial.run if trial.caught or trial.run.failure else None
-        if caught is not None or events >= bound:
+        if caught is not None or used >= bound:
             return Hunted(count, events, time.process_time() - started, caught)
     raise AssertionError("the plan has no last run")
 
@@ -171,7 +174,7 @@ def text(rows: Iterable[Row]) -> str:
     return (
         "# What becomes of each mutant. Measured by `protosim kills PROTOCOL --update`; `because` is\n"
         "# written by hand and kept. Medians are over all hunts; one that found nothing counts as its whole bound.\n"
-        + "".join(f"\n[{_quoted(row.id)}]\n" + "".join(_lines(row)) for row in rows)
+        + "".join(f"\n[{quoted(row.id)}]\n" + "".join(_lines(row)) for row in rows)
     )
 
 
@@ -182,13 +185,13 @@ def _lines(row: Row) -> Iterable[str]:
         if name == "shrunk":
             content = f"{{ events = {content[0]}, nodes = {content[1]} }}"
         elif isinstance(content, str):
-            content = _quoted(content)
+            content = quoted(content)
         elif isinstance(content, tuple):
-            content = f"[{', '.join(_quoted(item) for item in content)}]"
+            content = f"[{', '.join(quoted(item) for item in content)}]"
         yield f"{name} = {content}\n"
 
 
-def _quoted(content: str) -> str:
+def quoted(content: str) -> str:
     escaped = content.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -233,12 +236,6 @@ def _verb(row: Row) -> str:
 
 
 # -- Together ----------------------------------------------------------------------------------------
-
-
-def generated_only(protocol: str) -> list[str]:
-    """The mutants that the operators make and the catalogue does not have."""
-    known = catalogue.load(protocol)
-    return [id for id in mutations.mutants(protocol, reference(protocol).source) if id not in known]
 
 
 def merged(table: Mapping[str, Row], rows: Iterable[Row], known: Mapping[str, Mutation]) -> dict[str, Row]:

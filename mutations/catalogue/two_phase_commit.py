@@ -130,7 +130,7 @@ VOTES = (
         clause="A coordinator that waits too long for a vote decides abort. BHG §7.4, timeout actions, step 3",
         edits=(
             Replace(
-                "give_up",
+                "resend",
                 "self.conclude(ABORT)",
                 "self.votes = {participant: self.votes.get(participant, YES) for participant in self.asked}\n"
                 "self.try_decide()",
@@ -151,7 +151,11 @@ VOTES = (
         kind=DriftKind.MISSING_CHECK,
         breaks=("ac5_termination",),
         clause="A coordinator that waits too long for a vote decides abort. BHG §7.4, timeout actions, step 3",
-        edits=(Replace("request", "self.set_timer(VOTES, VOTES_TIMEOUT)", ""),),
+        edits=(
+            Replace(
+                "resend", "if self.voting and self.waited >= self.switches.patience:\n    self.conclude(ABORT)", ""
+            ),
+        ),
     ),
 )
 
@@ -585,10 +589,10 @@ disagree with it: send it the work and the decision together. That takes one rou
         edits=(
             Replace(
                 "request",
-                "self.set_timer(VOTES, VOTES_TIMEOUT)",
+                "self.waited = 0",
+                "self.waited = 0\n"
                 "if self.me in self.asked and self.are_free(self.held_here(transaction)):  # no need to ask myself\n"
-                "    self.votes[self.me] = YES\n"
-                "self.set_timer(VOTES, VOTES_TIMEOUT)",
+                "    self.votes[self.me] = YES",
             ),
         ),
         message="""Do not send messages to ourselves
@@ -610,7 +614,7 @@ at once whether its keys are free, and the commit record, which is forced anyway
                 "unacknowledged: dict[Xid, list[NodeId]]\naborted: set[Xid]  # what is in neither was committed",
             ),
             Replace("start", "self.forget_vote()", "self.aborted = set()\nself.forget_vote()"),
-            Replace("give_up", "self.conclude(ABORT)", "self.aborted.add(self.voting)\nself.conclude(ABORT)"),
+            Replace("resend", "self.conclude(ABORT)", "self.aborted.add(self.voting)\nself.conclude(ABORT)"),
             Replace(
                 "try_decide",
                 "self.conclude(ABORT)",
@@ -696,9 +700,7 @@ records for five milliseconds, and force them together.
                 "    else:\n"
                 "        self.in_doubt.pop(record.xid, None)\n"
                 "        self.outcomes[record.xid] = record.kind\n"
-                "if self.voting:  # whoever has voted already votes the same again\n"
-                "    self.set_timer(VOTES, VOTES_TIMEOUT)\n"
-                "if self.voting or self.unacknowledged:\n"
+                "if self.voting or self.unacknowledged:  # whoever has voted already votes the same again\n"
                 "    self.set_timer(RESEND, RESEND_INTERVAL)",
             ),
         ),

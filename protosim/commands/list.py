@@ -14,8 +14,9 @@ from typing import Any
 import attrs
 
 from protosim import paths
+from protosim.api import ProtocolSpec
 from protosim.output import Answer, Output
-from protosim.program import modules, nearest, reference
+from protosim.program import modules, nearest, source_of, spec_of
 
 Row = dict[str, Any]
 
@@ -67,7 +68,7 @@ def _mutations(protocols: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     for protocol in protocols:
         catalogued = mutations.catalogue.load(protocol)
-        for mutation in mutations.mutants(protocol, reference(protocol).source).values():
+        for mutation in mutations.mutants(protocol, source_of(protocol)).values():
             rows.append(
                 {
                     "id": mutation.id,
@@ -87,8 +88,11 @@ def _invariants(protocols: Sequence[str]) -> list[Row]:
 
     rows: list[Row] = []
     for protocol in protocols:
-        for invariant in (*reference(protocol).spec.invariants(), LINEARIZABILITY):
-            rows.append({"protocol": protocol, **attrs.asdict(invariant)})
+        spec = spec_of(protocol)
+        judged = isinstance(spec, ProtocolSpec) and spec.history is not None
+        for invariant in (*spec.invariants(), *([LINEARIZABILITY] if judged else [])):
+            fields = attrs.asdict(invariant, filter=attrs.filters.exclude("when"))
+            rows.append({"protocol": protocol, **fields})
     return rows
 
 
