@@ -724,4 +724,5 @@ PROTOCOL = ProtocolSpec(
     switches=Switches,
     observers=(Figure3,),
     workload=workload,
+    symmetric=True,
 )

@@ -10,7 +10,7 @@ never what a node says about itself.
 """
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import FunctionType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -409,8 +409,8 @@ class Observer:
         return twin
 
 
-def methods(observer: type[Observer]) -> dict[str, Any]:
-    """All that an observer defines, in order of definition: what it extends first, an override in its old place."""
+def methods(observer: type) -> dict[str, Any]:
+    """All that an observer defines, or a model, in order: what it extends first, an override in its old place."""
     return {name: getattr(observer, name) for cls in reversed(observer.__mro__) for name in cls.__dict__}
 
 
@@ -530,6 +530,14 @@ class NoSwitches:
     """A protocol without options."""
 
 
+@attrs.frozen
+class Endurance:
+    """Progress is due although nobody mends the partition, as long as a majority stays connected."""
+
+    partitions: tuple[str, ...]  # of `faults/`
+    switches: Mapping[str, Any]  # with which it is due
+
+
 @attrs.frozen(kw_only=True)
 class ProtocolSpec:
     """Everything that the simulator needs to know of a protocol; a module names it PROTOCOL."""
@@ -545,10 +553,10 @@ class ProtocolSpec:
     parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
     history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
     retries: bool | str = False  # clients ask again, with the same number, perhaps another node; or: if this switch is on
-    endures: Callable[[Any, int], tuple[str, ...]] = lambda switches, nodes: ()
-    """Partitions of `faults/` under which progress is due although nobody mends them."""
+    endures: Endurance | None = None
     reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
     events: int = 1_500  # of a run in a hunt: later on hardly anything new happens
+    symmetric: bool = False  # no node is special, and nothing depends on how their names compare
     sizes: tuple[int, ...] = (3, 5)  # cluster sizes that hunts draw from, the commonest first
     smallest: int = 1  # smaller clusters make no sense
     largest: int | None = None
@@ -566,3 +574,61 @@ class ProtocolSpec:
             for name, method in methods(observer).items():
                 if hasattr(method, "_invariant") and method._invariant.name == name:
                     yield method._invariant
+
+
+# -- Models of shared state --------------------------------------------------------------------------
+
+S = TypeVar("S", bound=Value)
+
+
+def action(function: F) -> F:
+    """A guarded atomic step: `method(self, s)`, or `method(self, s, who)` for each participant (from 0). It returns the
+    state afterwards, or None where it is not enabled. While it stays enabled it is not put off for ever."""
+    return _mark("_action", "fair")(function)
+
+
+def choice(function: F) -> F:
+    """An action that nobody need ever take."""
+    return _mark("_action", "unfair")(function)
+
+
+def changed(s: S, **fields: Any) -> S:
+    """The state, but for these fields."""
+    other: S = attrs.evolve(s, **fields)  # type: ignore[misc]
+    return other
+
+
+class StateModel(Generic[S]):
+    """A protocol as one shared state and the actions on it, any enabled one of which may be next.
+
+    A method marked `always` takes a state, and returns None or one sentence that says what is broken. One marked
+    `eventually` returns None where its goal holds, else a sentence; no fair run may go on for ever without it.
+    """
+
+    symmetric: ClassVar[tuple[str, ...]] = ()
+    """Fields of the state that have a place for each participant, if the participants are interchangeable."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size  # participants
+
+    def initial(self) -> S:
+        raise NotImplementedError
+
+
+@attrs.frozen(kw_only=True)
+class ModelSpec:
+    """Everything that an exploration needs to know of a model; its module names it PROTOCOL."""
+
+    name: str
+    paper: str
+    model: type[StateModel[Any]]
+    sizes: tuple[int, ...] = (3,)  # participants; the first is what is explored unless another is asked for
+    smallest: int = 1
+    largest: int | None = None
+    note_sizes: str = ""  # why
+
+    def invariants(self) -> Iterator[Invariant]:
+        """In order of definition."""
+        for method in methods(self.model).values():
+            if hasattr(method, "_invariant"):
+                yield method._invariant

@@ -12,7 +12,7 @@ from protosim.api import MS
 from protosim.errors import UserError
 from protosim.keys import Draw
 from protosim.plan import PORTFOLIO, Wish
-from protosim.program import Program, load, nearest
+from protosim.program import Program, StateProgram, load, nearest
 from protosim.run import make_fault, make_schedule, make_switches
 from protosim.scenario import Choice
 
@@ -210,7 +210,7 @@ def spell_switches(switches: dict[str, Any]) -> str:
     return " ".join(f"{name}={str(value).lower()}" for name, value in switches.items())
 
 
-def subject(program: Program) -> str:
+def subject(program: Program | StateProgram) -> str:
     """What is run: "raft with raft.vote_once_per_term"."""
     drift = f" with {', '.join(program.mutants)}" if program.mutants else ""
     return f"{program.origin or program.name}{drift}"

@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-from protosim.api import ProtocolSpec
+from protosim.api import ModelSpec, ProtocolSpec
 from protosim.errors import UserError
 from protosim.values import value_classes
 from protosim.watchdog import limited
@@ -50,13 +50,31 @@ def nearest(name: str, known: Iterable[str], what: str) -> UserError:
     return UserError(f"There is no {what} {name!r}: {advice}")
 
 
-def reference(name: str) -> Program:
-    """The protocol as it stands in `protocols/`."""
+def module_of(name: str) -> Any:
+    """The protocol's module. Raises UserError if there is none."""
     if name not in modules("protocols"):
         raise nearest(name, modules("protocols"), "protocol")
-    module = importlib.import_module(f"protocols.{name}")
-    path = Path(str(module.__file__))
-    return Program(name, path.read_text("utf-8"), module.PROTOCOL, value_classes([module]))
+    return importlib.import_module(f"protocols.{name}")
+
+
+def spec_of(name: str) -> ProtocolSpec | ModelSpec:
+    """What the module of a protocol, or of a model, says of it."""
+    spec: ProtocolSpec | ModelSpec = module_of(name).PROTOCOL
+    return spec
+
+
+def source_of(name: str) -> str:
+    """The text of the protocol's module."""
+    return Path(str(module_of(name).__file__)).read_text("utf-8")
+
+
+def reference(name: str) -> Program:
+    """The protocol as it stands in `protocols/`. Raises UserError for a model, which has no nodes to run."""
+    module, spec = module_of(name), spec_of(name)
+    if isinstance(spec, ModelSpec):
+        says = f"{name} is a model of shared state, without nodes that could run"
+        raise UserError(f"{says}: `protosim explore {name}` goes through all its states.")
+    return Program(name, source_of(name), spec, value_classes([module]))
 
 
 IMPORT_SECONDS = 5  # of CPU time, for a source that --source names
@@ -80,6 +98,38 @@ def from_source(name: str, source: str, *, mutants: Sequence[str] = (), origin: 
     program = Program(name, source, spec, value_classes([module]), tuple(mutants), origin)
     _LOADED[key] = program
     return program
+
+
+@attrs.frozen(eq=False)
+class StateProgram:
+    """A model that can be explored in this process."""
+
+    name: str
+    source: str
+    spec: ModelSpec
+    mutants: tuple[str, ...] = ()
+    origin: str = ""  # the file that --source named
+
+
+def load_model(name: str, mutants: Sequence[str] = (), source: str | None = None) -> StateProgram:
+    """The model as it stands in `protocols/`, or the edited file `source`, with the mutants applied. What must hold
+    comes with it: it is part of the same class."""
+    spec = spec_of(name)
+    assert isinstance(spec, ModelSpec)
+    text = source_of(name) if source is None else read_source(source)
+    if not mutants and source is None:
+        return StateProgram(name, text, spec)
+    import mutations
+    from mutations import engine
+
+    drift = [mutations.find(name, mutant, text) for mutant in mutants]
+    text = engine.apply_all(text, drift)
+    ids = tuple(m.id for m in drift)
+    edited = getattr(_execute(name, text, source or f"<{'+'.join(ids)}>"), "PROTOCOL", None)
+    if not isinstance(edited, ModelSpec) or edited.name != name:
+        says = f"PROTOCOL = ModelSpec(name={name!r}, ...)"
+        raise UserError(f"{source or 'The source'} lacks the entry point of a model: {says}")
+    return StateProgram(name, text, edited, ids, source or "")
 
 
 def _execute(name: str, source: str, title: str) -> types.ModuleType:

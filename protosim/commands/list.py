@@ -8,13 +8,15 @@ import ast
 import importlib
 import tomllib
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from protosim import paths
+from protosim import files, paths
 from protosim.api import ProtocolSpec
+from protosim.errors import UserError
 from protosim.output import Answer, Output
 from protosim.program import modules, nearest, source_of, spec_of
 
@@ -22,8 +24,10 @@ Row = dict[str, Any]
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", metavar="KIND", nargs="?", help=f"one of {', '.join(KINDS)}")
-    parser.add_argument("protocol", metavar="PROTOCOL", nargs="?", help="of mutations and invariants: only its own")
+    add = parser.add_argument
+    add("kind", metavar="KIND", nargs="?", help=f"one of {', '.join(KINDS)}")
+    add("protocol", metavar="PROTOCOL", nargs="?", help="of mutations and invariants: only its own")
+    add("--write", action="store_true", help="of protocols: write what was measured of each to docs/protocols.md")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
@@ -35,14 +39,53 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     protocols = modules("protocols")
     if args.protocol is not None and args.protocol not in protocols:
         raise nearest(args.protocol, protocols, "protocol")
+    if args.write and args.kind != "protocols":
+        raise UserError(f"--write is for `protosim list protocols`, not for {args.kind}.")
     kind = KINDS[args.kind]
     rows = kind.rows([args.protocol] if args.protocol else protocols)
-    out.table([kind.columns, *([_cell(row[column]) for column in kind.columns] for row in rows)])
+    kind.show(rows, out)
+    if args.write:
+        _write(out)
     return Answer("ok", {"kind": args.kind, args.kind: rows})
 
 
-def _cell(content: str | list[str]) -> str:
-    return content if isinstance(content, str) else ", ".join(content)
+def _write(out: Output) -> None:
+    from protosim import protocolpage
+
+    files.write(protocolpage.PATH, protocolpage.page())
+    out.say(f"Wrote {protocolpage.PATH}.")
+
+
+# -- On a page of a hundred columns ------------------------------------------------------------------
+
+
+def _show_described(rows: list[Row], out: Output) -> None:
+    out.table([(row["name"], row["description"]) for row in rows])
+
+
+def _show_mutations(rows: list[Row], out: Output) -> None:
+    """What each entry of a catalogue does; of what operators make, the ids say it."""
+    for protocol, some in groupby(rows, lambda row: row["id"].partition(".")[0]):
+        mine = list(some)
+        out.heading(protocol)
+        out.table([(row["id"], _says(row)) for row in mine if row["catalogued"]], "  ")
+        made = [row for row in mine if not row["catalogued"]]
+        for kind, more in groupby(made, lambda row: row["kind"]):
+            out.say(f"  made by operators: {kind}")
+            for row in more:
+                out.say(f"    {row['id']}")
+
+
+def _says(row: Row) -> str:
+    names = f"{', '.join(row['aliases'])}: " if row["aliases"] else ""
+    breaks = f" Breaks {', '.join(row['breaks'])}." if row["breaks"] else ""
+    return f"{names}{row['title']}{breaks}"
+
+
+def _show_invariants(rows: list[Row], out: Output) -> None:
+    for protocol, some in groupby(rows, lambda row: row["protocol"]):
+        out.heading(protocol)
+        out.table([(row["name"], row["mode"], f"{row['statement']} {row['source']}".rstrip()) for row in some], "  ")
 
 
 # -- What there is -----------------------------------------------------------------------------------
@@ -62,13 +105,14 @@ def _first_line(path: Path) -> str:
 
 
 def _mutations(protocols: Sequence[str]) -> list[Row]:
-    """The catalogue, then what the operators make of the protocol's source."""
+    """The catalogues; of one protocol, what the operators make of its source as well."""
     import mutations
 
     rows: list[Row] = []
     for protocol in protocols:
         catalogued = mutations.catalogue.load(protocol)
-        for mutation in mutations.mutants(protocol, source_of(protocol)).values():
+        known = catalogued if protocols[1:] else mutations.mutants(protocol, source_of(protocol))
+        for mutation in known.values():
             rows.append(
                 {
                     "id": mutation.id,
@@ -107,16 +151,15 @@ def _tasks(protocols: Sequence[str]) -> list[Row]:
 @attrs.frozen
 class Kind:
     rows: Callable[[Sequence[str]], list[Row]]
-    columns: tuple[str, ...]
+    show: Callable[[list[Row], Output], None]
     says: str
 
 
-DESCRIBED = ("name", "description")
 KINDS = {
-    "protocols": Kind(lambda _: _described("protocols"), DESCRIBED, "what can be run"),
-    "mutations": Kind(_mutations, ("id", "aliases", "breaks", "title"), "bugs that can be put in"),
-    "invariants": Kind(_invariants, ("name", "mode", "source", "statement"), "what must hold"),
-    "schedulers": Kind(lambda _: _described("schedulers"), DESCRIBED, "who decides what happens next"),
-    "faults": Kind(lambda _: _described("faults"), DESCRIBED, "what can go wrong around the nodes"),
-    "tasks": Kind(_tasks, DESCRIBED, "broken protocols to repair, with hidden tests"),
+    "protocols": Kind(lambda _: _described("protocols"), _show_described, "what can be run"),
+    "mutations": Kind(_mutations, _show_mutations, "bugs that can be put in"),
+    "invariants": Kind(_invariants, _show_invariants, "what must hold"),
+    "schedulers": Kind(lambda _: _described("schedulers"), _show_described, "who decides what happens next"),
+    "faults": Kind(lambda _: _described("faults"), _show_described, "what can go wrong around the nodes"),
+    "tasks": Kind(_tasks, _show_described, "broken protocols to repair, with hidden tests"),
 }

@@ -7,7 +7,7 @@ import mutations
 from mutations import engine
 from protosim import files
 from protosim.output import Answer, Output
-from protosim.program import reference
+from protosim.program import source_of
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +18,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
-    program = reference(args.protocol)
-    drift = [mutations.find(program.name, name, program.source) for name in args.mutants]
-    source = engine.apply_all(program.source, drift)
-    diff = engine.diff(program.source, source, f"protocols/{program.name}.py")
+    plain = source_of(args.protocol)
+    drift = [mutations.find(args.protocol, name, plain) for name in args.mutants]
+    source = engine.apply_all(plain, drift)
+    diff = engine.diff(plain, source, f"protocols/{args.protocol}.py")
     text = diff if args.diff else source
     if args.diff:
         for mutation in drift:
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     else:
         out.say(text.removesuffix("\n"))
     data = {
-        "protocol": program.name,
+        "protocol": args.protocol,
         "mutants": [mutation.id for mutation in drift],
         "output": args.output,
         "diff": diff,

@@ -1,0 +1,283 @@
+"""Go through every schedule within bounds; what breaks is found by its shortest story.
+
+Breadth first over the protocol's own handlers: every state within the bounds is visited once. Any message may arrive
+next, or never; any timer that is set may fire. Only a search that has finished is ok (exit code 0): it says what it
+covered. One that a limit has ended is inconclusive (2).
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from protosim import counterexample, files
+from protosim.api import ModelSpec
+from protosim.commands.hunt import default_name, tell_saved
+from protosim.counterexample import describe
+from protosim.errors import UserError
+from protosim.explore.bounds import COUNTED, Bounds, Limits
+from protosim.explore.model import ModelSpace
+from protosim.explore.search import Explored, Search, System
+from protosim.explore.space import Space
+from protosim.explore.story import scenario
+from protosim.explore.symmetry import Quotient
+from protosim.options import (
+    LARGEST_CLUSTER,
+    MOST,
+    add_program,
+    brief,
+    parse_switches,
+    program_of,
+    seconds,
+    subject,
+    whole,
+)
+from protosim.output import Answer, Output
+from protosim.program import Program, StateProgram, load_model, nearest, spec_of
+from protosim.run import simulate
+from protosim.shrink import broken_name
+
+DEFAULTS = attrs.asdict(Bounds())
+HELP = {
+    "timeouts": "timers that fire, of all nodes together",
+    "requests": "clients' requests",
+    "crashes": "crashes between two events; the node restarts at once",
+    "cuts": "crashes between two effects of an event",
+    "duplications": "messages that arrive twice",
+}
+MEMORY = 4_000  # megabytes
+GAVE_UP = {
+    "states": "it may not keep more states",
+    "seconds": "the budget ran out",
+    "memory": "it may not use more memory",
+    "interrupt": "interrupted",
+}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    add_program(parser)
+    add = parser.add_argument
+    add("--nodes", type=whole(1, LARGEST_CLUSTER), help="nodes, or a model's participants (default: its own)")
+    for name in COUNTED:
+        number = DEFAULTS[name]
+        add(f"--{name}", metavar="N", type=whole(0, 1000), help=f"{HELP[name]}, at most (default {number})")
+    add(
+        "--timer", metavar="NAME=N", action="append", default=[], dest="timers",
+        help="this timer fires N times at most (repeatable)",
+    )  # fmt: skip
+    most = f"messages on their way at once, of those that will ever arrive (default {DEFAULTS['messages']})"
+    add("--messages", metavar="N", type=whole(1, 100), help=most)
+    add("--commands", metavar="N", type=whole(1, 1000), help="commands that each request chooses from (default 1)")
+    add("--depth", metavar="N", type=whole(1, 10_000), help="events of a schedule at most (default: any number)")
+    add(
+        "--set", metavar="SWITCH=VALUE", action="append", default=[], dest="switches",
+        help="a switch of the protocol (repeatable; default: its own)",
+    )  # fmt: skip
+    add(
+        "--warning", metavar="NAME", action="append", default=[], dest="warnings",
+        help="stop at this early warning too, or at all of them (repeatable)",
+    )  # fmt: skip
+    add(
+        "--symmetry", action=argparse.BooleanOptionalAction, default=None,
+        help="states that differ in nodes' names only are one (default: of protocols for which that is sound)",
+    )  # fmt: skip
+    add("--states", metavar="N", type=whole(1, MOST), help="give up with more states than that")
+    add("--budget", metavar="SECONDS", type=seconds, help="give up after that time")
+    add("--memory", metavar="MB", type=whole(64, 10**6), default=MEMORY, help=f"give up above (default {MEMORY:,})")
+    add("-o", "--output", metavar="FILE", help="where to save what broke (default: counterexample-….json, here)")
+
+
+def run(args: argparse.Namespace, out: Output) -> Answer:
+    if isinstance(spec_of(args.protocol), ModelSpec):
+        return _explore_model(args, out)
+    return _explore_protocol(args, out)
+
+
+# -- Protocols ---------------------------------------------------------------------------------------
+
+
+def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
+    program = program_of(args)
+    bounds, switches = bounds_of(args, program), parse_switches(args.switches, program)
+    path = Path(args.output or default_name(program, 0))
+    files.require_writable(path)
+    symmetric = _symmetry(args, program, bounds)
+    space = Space(program, bounds, switches, warnings=_warnings(args, program), ordered=symmetric)
+    system: Space | Quotient = Quotient(space) if symmetric else space
+    out.say(f"Exploring {subject(program)}: {bounds}.")
+    found = _search(system, bounds.depth, args, out)
+    goals = [i.name for i in program.spec.invariants() if i.mode == "sometimes" and i.when(space.nodes.switches)]
+    missed = [name for name in goals if name not in space.watch.reached]
+    covered = f"every schedule of {bounds}"
+    data = _fields(program, found, covered) | {"bounds": attrs.asdict(bounds), "symmetry": symmetric, "missed": missed}
+    if space.clock_read:
+        out.prose("Clocks were read, which stand still here: what only passing time brings about was not explored.")
+    if found.broken is not None:
+        return _broke(space, system.events_of(found.path), found, path, data, out)
+    if missed and found.ended == "exhausted":
+        out.prose(f"No schedule within these bounds reached {', '.join(missed)}.")
+    return _conclude(found, covered, data, out)
+
+
+def bounds_of(args: argparse.Namespace, program: Program) -> Bounds:
+    """What the command line says. Raises UserError for a size that the protocol cannot have, or an unknown timer."""
+    given = {name: getattr(args, name) for name in (*COUNTED, "messages", "commands", "depth")}
+    chosen = {name: number for name, number in given.items() if number is not None}
+    timers = dict(_timer(setting, program) for setting in args.timers)
+    return Bounds(nodes=_size(args, program.name, program.spec), timers=timers, **chosen)
+
+
+def _size(args: argparse.Namespace, name: str, spec: Any) -> int:
+    size: int = args.nodes or spec.sizes[0]
+    why = f": {spec.note_sizes}" if spec.note_sizes else ""
+    if size < spec.smallest:
+        raise UserError(f"--nodes: {name} needs {spec.smallest} nodes or more{why}.")
+    if spec.largest is not None and size > spec.largest:
+        raise UserError(f"--nodes: {name} takes {spec.largest} nodes at most{why}.")
+    return size
+
+
+def _timer(setting: str, program: Program) -> tuple[str, int]:
+    name, equals, number = setting.partition("=")
+    if not equals or not number.isdecimal() or len(number) > 4:
+        raise UserError(f"--timer takes NAME=N, not {brief(setting)!r}.")
+    if name not in program.spec.node.TIMERS:
+        raise nearest(name, program.spec.node.TIMERS, f"timer of {program.name}")
+    return name, int(number)
+
+
+def _symmetry(args: argparse.Namespace, program: Program, bounds: Bounds) -> bool:
+    """Whether states that differ in nodes' names are one. A broadcast that a crash cuts short has an order."""
+    sound = program.spec.symmetric and not bounds.cuts
+    if args.symmetry and not sound:
+        why = "a crash within a broadcast tells nodes apart" if bounds.cuts else "its nodes are not interchangeable"
+        raise UserError(f"--symmetry: not for {program.name}: {why}.")
+    return sound if args.symmetry is None else bool(args.symmetry)
+
+
+def _warnings(args: argparse.Namespace, program: Program) -> list[str]:
+    known = [invariant.name for invariant in program.spec.invariants() if invariant.mode == "warning"]
+    for name in args.warnings:
+        if name not in (*known, "all"):
+            raise nearest(name, (*known, "all"), f"early warning of {program.name}")
+    return known if "all" in args.warnings else list(args.warnings)
+
+
+def _broke(
+    space: Space, events: tuple[int, ...], found: Explored, path: Path, data: dict[str, Any], out: Output
+) -> Answer:
+    """Save the shortest story, once a world has confirmed it."""
+    program, told = space.program, scenario(space, events)
+    run = simulate(program, told)
+    name = found.broken.invariant.name if found.broken.invariant is not None else ""
+    if broken_name(run) != name or bool(name) == bool(run.failure):
+        raise RuntimeError(f"explored to {found.broken}, but a world says {run.violation or run.failure}")
+    saved = describe(program, run, {"explored": found.states, "bounds": str(space.bounds)})
+    counterexample.save(path, saved)
+    data |= tell_saved(program, saved, path, out)
+    steps = len(told.script or ())
+    if run.failure:
+        data["message"] = f"The protocol failed: {run.failure}."
+        out.note(data["message"])
+        return Answer("error", data)
+    out.verdict("violation", f"{steps} steps, and no schedule within the bounds breaks anything in fewer.")
+    return Answer("violation", data)
+
+
+# -- Models ------------------------------------------------------------------------------------------
+
+
+def _explore_model(args: argparse.Namespace, out: Output) -> Answer:
+    program = load_model(args.protocol, args.mutant, args.source)
+    for name in (*COUNTED, "messages", "commands", "output"):
+        if getattr(args, name) is not None:
+            raise UserError(f"--{name}: {program.name} is a model of shared state, which has none.")
+    for name, given in (("set", args.switches), ("timer", args.timers), ("warning", args.warnings)):
+        if given:
+            raise UserError(f"--{name}: {program.name} is a model of shared state, which has none.")
+    size = _size(args, program.name, program.spec)
+    space = ModelSpace(program.spec, size, symmetric=bool(args.symmetry))
+    out.say(f"Exploring {subject(program)}: {size} participants.")
+    found = _search(space, args.depth, args, out)
+    covered = f"every behaviour of {size} participants"
+    covered += f" with at most {args.depth} steps" if args.depth else ""
+    data = _fields(program, found, covered) | {"bounds": {"nodes": size}, "symmetry": bool(args.symmetry), "missed": []}
+    if found.broken is None:
+        return _conclude(found, covered, data, out)
+    return _model_broke(space, found, data, out)
+
+
+def _model_broke(space: ModelSpace, found: Explored, data: dict[str, Any], out: Output) -> Answer:
+    story = space.told(found.path)
+    out.say()
+    out.table([(str(i), act, changes) for i, (act, changes) in enumerate(story)])
+    out.say()
+    broken = found.broken
+    data |= {"story": [list(line) for line in story], "message": broken.sentence}
+    if broken.invariant is None:
+        out.note(f"The model failed: {broken.sentence}.")
+        return Answer("error", data)
+    data["invariant"] = broken.invariant.name
+    out.say(f"{broken.invariant.title}: {broken.sentence}")
+    out.verdict("violation", f"{len(story) - 1} steps, and nothing breaks in fewer.")
+    return Answer("violation", data)
+
+
+# -- What came out -----------------------------------------------------------------------------------
+
+
+def _search(system: System, depth: int | None, args: argparse.Namespace, out: Output) -> Explored:
+    limits = Limits(states=args.states, seconds=args.budget, megabytes=args.memory)
+    with out.progress() as tick:
+        search = Search(system, limits, depth, lambda found: tick(0, f"{found.states:,} states, depth {found.depth}"))
+        found = search.run()
+    if found.ended not in ("failed",):
+        out.table(figures(found))
+    return found
+
+
+def figures(found: Explored) -> list[tuple[str, str]]:
+    """How far the search came, and what it cost."""
+    each = f", {found.bytes_a_state:,.0f} bytes a state" if found.bytes_a_state >= 1 else ""
+    return [
+        ("states", f"{found.states:,} distinct, in {found.steps:,} steps"),
+        ("depth", f"{found.depth} events"),
+        ("speed", f"{found.rate:,.0f} distinct states a second of CPU time, {found.cpu:.1f} s"),
+        ("memory", f"{found.peak >> 20:,} MB at the peak{each}" if found.peak else "unknown"),
+    ]
+
+
+def _fields(program: Program | StateProgram, found: Explored, covered: str) -> dict[str, Any]:
+    """Every field of the JSON object; what a violation adds is still empty."""
+    return {
+        "protocol": program.name,
+        "mutants": list(program.mutants),
+        "source": program.origin or None,
+        "covered": covered,
+        "ended": found.ended,
+        "states": found.states,
+        "steps": found.steps,
+        "depth": found.depth,
+        "cpu": round(found.cpu, 3),
+        "states_a_second": round(found.rate),
+        "peak_bytes": found.peak,
+        "bytes_a_state": round(found.bytes_a_state),
+        "invariant": None,
+        "message": None,
+        "counterexample": None,
+        "digest": None,
+        "replay": None,
+        "shrunk": None,
+        "story": None,
+    }
+
+
+def _conclude(found: Explored, covered: str, data: dict[str, Any], out: Output) -> Answer:
+    """Nothing broke: it is covered, or the search gave up."""
+    if found.ended == "exhausted":
+        out.verdict("ok", f"{covered}: exhausted, and nothing broke.")
+        return Answer("ok", data)
+    data["message"] = f"Nothing broke up to depth {found.depth}, but {GAVE_UP[found.ended]} before it was exhausted."
+    out.verdict("inconclusive", data["message"])
+    return Answer("inconclusive", data)

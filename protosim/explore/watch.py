@@ -1,0 +1,349 @@
+"""The trusted side of an exploration: what observers and clients have seen so far is part of each state.
+
+It is one record, a small number. What an event adds to it depends on the record, on what the event did (its deed), and
+on what observers read of the nodes' disks while they are told. So it is computed once for each such combination: the
+disks that were read, and no others, are found by walking a tree of them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from protosim.api import (
+    APPLY,
+    REFUSE,
+    REPLY,
+    RESET,
+    RESTORE,
+    SEND,
+    STORE,
+    SYNC,
+    WRITE,
+    Effect,
+    Invariant,
+    NodeId,
+    Observer,
+    ProtocolSpec,
+    methods,
+)
+from protosim.disk import DiskImage
+from protosim.explore.freeze import Frozen, Names, freeze, rename, thaw
+from protosim.history import LINEARIZABILITY
+from protosim.linearizability import Operation, check
+from protosim.world import ProtocolFailure
+
+ASKED = "asked"  # (ASKED, op, command): a client asks the node
+RESTARTED = "restarted"  # (RESTARTED, disk contents): the node is up again
+
+Deed = tuple[int, tuple[Effect, ...]]
+"""The node, and what of its effects the trusted side wants to know, writes to the disk included."""
+
+
+@attrs.frozen
+class Broken:
+    """An invariant that broke, or (with no invariant) what no protocol may do."""
+
+    invariant: Invariant | None
+    sentence: str
+
+
+@attrs.define(eq=False)
+class Read:
+    """A place where it matters what lies on a disk."""
+
+    at: int
+    slot: int
+    found: dict[int, Any] = attrs.field(factory=dict)  # content -> record, Broken, or the next Read
+
+
+@attrs.frozen
+class Asked:
+    """One client operation."""
+
+    op: int
+    asked: tuple[NodeId, ...]
+    command: Any
+    refusals: int = 0
+    answered: bool = False
+    result: Any = None
+
+
+@attrs.frozen
+class Seen:
+    """What a record stands for. Observers as they were, the operations, and the order of questions and answers."""
+
+    observers: tuple[Frozen, ...]
+    requests: tuple[Asked, ...] = ()
+    history: tuple[tuple[str, int], ...] = ()
+
+
+class Image:
+    """A disk, of which is noted what is read."""
+
+    __slots__ = ("_at", "_content", "_first", "_view")
+
+    def __init__(self, view: "View", at: int, first: int, content: Any) -> None:
+        self._view, self._at, self._first, self._content = view, at, first, content
+
+    def __getattr__(self, name: str) -> Any:
+        self._view.note(self._at, self._first, name)
+        return getattr(self._content, name)
+
+
+class View:
+    """What observers may believe (api.Facts), for one event; it is noted what they ask."""
+
+    healed_at: int | None = None
+
+    def __init__(self, watch: "Watch", disks: list[DiskImage], up: list[bool]) -> None:
+        self.ids, self.switches, self.watch = watch.ids, watch.switches, watch
+        self.majority = len(self.ids) // 2 + 1
+        self.disks, self.alive = disks, up
+        self.places = {name: place for place, name in enumerate(watch.fields)}
+        self.reads: dict[tuple[int, int], None] = {}
+
+    @property
+    def now(self) -> int:
+        self.watch.clock_read = True
+        return 0
+
+    def note(self, at: int, first: int, name: str) -> None:
+        for field in (name,) if name in self.places else self.places:
+            self.reads[at, first + self.places[field]] = None
+            self.reads[at, self.places[field]] = None  # what is unsynced may become durable in this very event
+
+    def written(self, node: NodeId) -> Any:
+        at = self.ids.index(node)
+        return Image(self, at, 0, self.disks[at])
+
+    def durable(self, node: NodeId) -> Any:
+        at = self.ids.index(node)
+        return Image(self, at, len(self.places), self.disks[at].durable())
+
+    def up(self, node: NodeId) -> bool:
+        at = self.ids.index(node)
+        self.reads[at, 2 * len(self.places)] = None
+        return self.alive[at]
+
+    def parted(self) -> bool:
+        return False
+
+
+class Watch:
+    """Records and what is added to them."""
+
+    def __init__(
+        self, spec: ProtocolSpec, ids: tuple[NodeId, ...], switches: Any, *, warnings: Sequence[str], ordered: bool
+    ) -> None:
+        self.spec, self.ids, self.switches = spec, ids, switches
+        self.clock_read = False
+        self.order = ids if ordered else ()
+        self.fields = tuple(spec.disk.FIELDS)
+        self.reached: set[str] = set()
+        self.seen: list[Seen] = []
+        self._numbers: dict[Seen, int] = {}
+        self._subscribe(warnings)
+        observers = [self._observer(kind, ()) for kind in spec.observers]
+        for observer in observers:
+            observer.begin()
+        self.number(Seen(tuple(map(self._freeze, observers))))
+
+    def _subscribe(self, warnings: Sequence[str]) -> None:
+        """As a world does it, but with no early warnings other than these."""
+        self.on: dict[str, list[tuple[int, Any, Invariant | None]]] = {}
+        for place, observer in enumerate(self.spec.observers):
+            for function in methods(observer).values():
+                invariant = getattr(function, "_invariant", None)
+                wanted = invariant is None or invariant.mode != "warning" or invariant.name in warnings
+                if hasattr(function, "_fact") and wanted:
+                    fact, about = function._fact
+                    for told in [f"{fact} {each}" for each in about] or [fact]:
+                        self.on.setdefault(told, []).append((place, function, invariant))
+
+    def number(self, seen: Seen) -> int:
+        number = self._numbers.get(seen)
+        if number is None:
+            number = self._numbers[seen] = len(self.seen)
+            self.seen.append(seen)
+        return number
+
+    def _observer(self, kind: type[Observer], content: Frozen) -> Observer:
+        made = object.__new__(kind)
+        made.__dict__.update((name, thaw(x)) for name, x in content)
+        return made
+
+    def _freeze(self, observer: Observer) -> Frozen:
+        title = type(observer).__name__
+        content = observer.__dict__.items()
+        return tuple((name, freeze(x, f"{title}.{name}", self.order)) for name, x in content if name != "facts")
+
+    def renamed(self, record: int, names: Names) -> int:
+        """The record in which every node has another name."""
+        seen = self.seen[record]
+        requests = tuple(attrs.evolve(r, asked=tuple(names[n] for n in r.asked)) for r in seen.requests)
+        return self.number(attrs.evolve(seen, observers=rename(seen.observers, names, self.order), requests=requests))
+
+    # -- What an event adds --------------------------------------------------------------------------
+
+    def deed(self, at: int, effects: Sequence[Effect]) -> Deed | None:
+        """What must be told of these effects; None if it is nothing."""
+        last = max((i for i, effect in enumerate(effects) if self._concerns(effect)), default=-1)
+        kept = [e for e in effects[: last + 1] if e[0] in (WRITE, STORE, RESET, SYNC) or self._concerns(e)]
+        return (at, tuple(kept)) if kept else None
+
+    def _concerns(self, effect: Effect) -> bool:
+        match effect[0]:
+            case "asked" | 7 | 8:  # REPLY, REFUSE
+                return True
+            case 0:  # SEND
+                return f"sent {type(effect[2]).__name__}" in self.on
+            case 1:  # WRITE
+                return any(f"wrote {name}" in self.on for name, _ in effect[1])
+            case 2:  # STORE
+                return f"stored {effect[1]}" in self.on
+            case 10:  # RESET
+                return f"reset {effect[1]}" in self.on
+            case 6:  # APPLY
+                return "applied" in self.on
+            case 9:  # RESTORE
+                return "restored" in self.on
+            case "restarted":
+                return "restarted" in self.on
+            case _:
+                return False
+
+    def add(
+        self, record: int, deed: Deed, disks: list[DiskImage], up: list[bool]
+    ) -> tuple[int | Broken, list[tuple[int, int]]]:
+        """The record afterwards, and which (node, field) of the disks it depends on. Raises ProtocolFailure."""
+        telling = Telling(self, self.seen[record], View(self, disks, up), deed[0])
+        for effect in deed[1]:
+            broken = telling.tell(effect)
+            if broken is not None:
+                return broken, list(telling.view.reads)
+        observers = tuple(map(self._freeze, telling.observers))
+        seen = Seen(observers, tuple(telling.requests.values()), tuple(telling.history))
+        return self.number(seen), list(telling.view.reads)
+
+
+class Telling:
+    """One event's facts, told one after the other."""
+
+    def __init__(self, watch: Watch, seen: Seen, view: View, at: int) -> None:
+        self.watch, self.view, self.at = watch, view, at
+        self.node = watch.ids[at]
+        self.observers = [watch._observer(k, x) for k, x in zip(watch.spec.observers, seen.observers, strict=True)]
+        for observer in self.observers:
+            observer.facts = view
+        self.requests = {request.op: request for request in seen.requests}
+        self.history = list(seen.history)
+
+    def tell(self, effect: Effect) -> Broken | None:
+        broken: Broken | None = _TELL[effect[0]](self, effect)
+        return broken
+
+    def told(self, fact: str, *details: Any) -> Broken | None:
+        for place, function, invariant in self.watch.on.get(fact, ()):
+            broken = function(self.observers[place], *details)
+            if broken and invariant is not None:
+                if invariant.mode != "sometimes":
+                    return Broken(invariant, str(broken))
+                self.watch.reached.add(invariant.name)
+        return None
+
+    def sent(self, effect: Effect) -> Broken | None:
+        return self.told(f"sent {type(effect[2]).__name__}", self.node, effect[1], effect[2])
+
+    def wrote(self, effect: Effect) -> Broken | None:
+        before = self.view.disks[self.at].write(effect[1])
+        for name in before:
+            broken = self.told(f"wrote {name}", self.node, before)
+            if broken is not None:
+                return broken
+        return None
+
+    def stored(self, effect: Effect) -> Broken | None:
+        _, field, index, entries = effect
+        index, removed = self.view.disks[self.at].store(field, index, entries)
+        return self.told(f"stored {field}", self.node, index, removed, entries)
+
+    def reset(self, effect: Effect) -> Broken | None:
+        _, field, base, entries = effect
+        before = self.view.disks[self.at].reset(field, base, entries)
+        return self.told(f"reset {field}", self.node, before, (base, entries))
+
+    def synced(self, effect: Effect) -> None:
+        self.view.disks[self.at].sync()
+
+    def applied(self, effect: Effect) -> Broken | None:
+        return self.told("applied", self.node, *effect[1:])
+
+    def restored(self, effect: Effect) -> Broken | None:
+        return self.told("restored", self.node, *effect[1:])
+
+    def restarted(self, effect: Effect) -> Broken | None:
+        self.view.disks[self.at] = effect[1].image(self.watch.spec.disk)
+        self.view.alive[self.at] = True
+        return self.told("restarted", self.node)
+
+    def asked(self, effect: Effect) -> Broken | None:
+        _, op, command = effect
+        known = self.requests.get(op)
+        if known is not None:
+            self.requests[op] = attrs.evolve(known, asked=(*known.asked, self.node))
+        else:
+            self.requests[op] = Asked(op, (self.node,), command)
+            self._note("asked", op)
+        return self.told("requested", self.node, op, command)
+
+    def refused(self, effect: Effect) -> None:
+        request = self.requests.get(effect[1])
+        if request is not None and not request.answered and self.node in request.asked:
+            refusals = min(request.refusals + 1, len(request.asked))
+            self.requests[request.op] = attrs.evolve(request, refusals=refusals)
+
+    def replied(self, effect: Effect) -> Broken | None:
+        _, op, result = effect
+        request = self.requests.get(op)
+        if request is None or self.node not in request.asked:
+            raise ProtocolFailure(f"{self.node} answered operation {op}, which no client asked of it")
+        if request.answered or request.refusals == len(request.asked):
+            return None
+        self.requests[op] = attrs.evolve(request, answered=True, result=result)
+        self._note("answered", op)
+        return self.told("replied", self.node, op, request.command, result) or self._judge()
+
+    def _note(self, what: str, op: int) -> None:
+        if self.watch.spec.history is not None:
+            self.history.append((what, op))
+
+    def _judge(self) -> Broken | None:
+        """Whether what clients saw so far could have been."""
+        model = self.watch.spec.history
+        if model is None:
+            return None
+        when = {happened: 2 * place for place, happened in enumerate(self.history, 1)}
+        asked = [r for r in self.requests.values() if r.refusals < len(r.asked)]
+        spans = [(when["asked", r.op], when.get(("answered", r.op))) for r in asked]
+        operations = [
+            Operation(r.op, f"c{r.op}", r.asked[0], r.command, *span, r.result)
+            for r, span in zip(asked, spans, strict=True)
+        ]
+        verdict = check(operations, model, budget=200_000)
+        return Broken(LINEARIZABILITY, verdict.sentence) if verdict.outcome == "violation" else None
+
+
+_TELL: dict[Any, Any] = {
+    SEND: Telling.sent,
+    WRITE: Telling.wrote,
+    STORE: Telling.stored,
+    RESET: Telling.reset,
+    SYNC: Telling.synced,
+    APPLY: Telling.applied,
+    RESTORE: Telling.restored,
+    REPLY: Telling.replied,
+    REFUSE: Telling.refused,
+    ASKED: Telling.asked,
+    RESTARTED: Telling.restarted,
+}
