@@ -27,11 +27,13 @@ from protocols.raft import (
     Role,
     Term,
 )
-from protocols.raft_snapshots import PROTOCOL as EXTENDED
-from protocols.raft_snapshots import InstallSnapshot, SnapshotRaft, WithSnapshots
-from protocols.raft_snapshots import Switches as ExtendedSwitches
+from protocols.raft_membership import PROTOCOL as EXTENDED
+from protocols.raft_membership import Chapter4, MembershipRaft, TimeoutNow
+from protocols.raft_membership import Switches as ExtendedSwitches
+from protocols.raft_snapshots import InstallSnapshot
 from protosim.api import (
     Command,
+    Endurance,
     NodeId,
     OpId,
     eventually,
@@ -74,6 +76,15 @@ class PreVoted:
     term: Term  # the voter's
     asked: Term
     granted: bool
+
+
+@message
+class CalledVote:
+    """RequestVote by leave of the leader, who hands over to the sender, §4.2.3."""
+
+    term: Term
+    last_log_index: Index
+    last_log_term: Term
 
 
 @message
@@ -131,7 +142,7 @@ class Read:
     round: Round
 
 
-class WholeRaft(SnapshotRaft):
+class WholeRaft(MembershipRaft):
     switches: Switches
 
     heard_at: int  # when I last heard from a leader of my term
@@ -145,6 +156,7 @@ class WholeRaft(SnapshotRaft):
     acked: dict[NodeId, Round]  # the last round that a peer has acknowledged
     promised: dict[NodeId, int]  # until when a peer elects nobody else
     contact_at: dict[NodeId, int]  # when a peer last answered
+    gave_leave: bool  # to depose me
     asked: list[tuple[NodeId, OpId]]  # reads that wait for an entry of my term to be committed
     reads: list[Read]
 
@@ -216,6 +228,18 @@ class WholeRaft(SnapshotRaft):
         self.leader = None
         super().start_election()
 
+    @on(TimeoutNow)
+    def handle_timeout_now(self, src: NodeId, m: TimeoutNow) -> None:
+        """§3.10. There is a leader, who wants this: no PreVote, and its leave goes to the voters, §4.2.3."""
+        if holds(called_by_leader=m.term == self.disk.term):
+            self.campaign()
+            if self.role is Role.CANDIDATE:
+                self.broadcast(CalledVote(self.disk.term, self.last_index, self.term_at(self.last_index)))
+
+    @on(CalledVote)
+    def handle_called_vote(self, src: NodeId, m: CalledVote) -> None:
+        self.handle_request_vote(src, RequestVote(m.term, m.last_log_index, m.last_log_term))
+
     @on(PreVote)
     def handle_pre_vote(self, src: NodeId, m: PreVote) -> None:
         """As a vote, but nothing is given away by it. A refusal tells the candidate of a newer term."""
@@ -249,9 +273,10 @@ class WholeRaft(SnapshotRaft):
         """With what a new leader knows of its peers."""
         self.round = 0
         self.sent_at = {}
-        self.acked = dict.fromkeys(self.peers, 0)
-        self.promised = dict.fromkeys(self.peers, 0)
+        self.acked = {}
+        self.promised = {}
         self.contact_at = dict.fromkeys(self.peers, self.now)
+        self.gave_leave = False
         super().count_votes()
 
     @on_timeout(HEARTBEAT)
@@ -272,7 +297,7 @@ class WholeRaft(SnapshotRaft):
     def reaches_quorum(self) -> bool:
         since = self.now - ELECTION_TIMEOUT[1]
         return holds(
-            quorum_in_contact=self.is_majority([self.me, *(p for p in self.peers if self.contact_at[p] >= since)]),
+            quorum_in_contact=self.is_majority([self.me, *(p for p in self.contact_at if self.contact_at[p] >= since)]),
         )
 
     @on(Appended)
@@ -347,7 +372,7 @@ class WholeRaft(SnapshotRaft):
         )
         if relevant:
             self.contact_at[src] = self.now
-            self.acked[src] = max(self.acked[src], m.round)
+            self.acked[src] = max(self.acked.get(src, 0), m.round)
             self.extend_lease(src, m.round)
             self.confirm_reads()
 
@@ -366,7 +391,7 @@ class WholeRaft(SnapshotRaft):
                 self.send(read.asker, ReadFrom(self.disk.term, read.read, read.index))
 
     def who_acked(self, round: Round) -> list[NodeId]:
-        return [self.me, *(peer for peer in self.peers if self.acked[peer] >= round)]
+        return [self.me, *(peer for peer in self.peers if self.acked.get(peer, 0) >= round)]
 
     @on(ReadFrom)
     def handle_read_from(self, src: NodeId, m: ReadFrom) -> None:
@@ -390,19 +415,27 @@ class WholeRaft(SnapshotRaft):
     def extend_lease(self, src: NodeId, round: Round) -> None:
         """From when the heartbeat was sent: when it was acknowledged, its receiver may have heard it long ago."""
         if round in self.sent_at:
-            self.promised[src] = max(self.promised[src], self.sent_at[round] + LEASE)
+            self.promised[src] = max(self.promised.get(src, 0), self.sent_at[round] + LEASE)
 
     def holds_lease(self) -> bool:
-        """Whether a majority has promised to elect nobody else by now."""
+        """Whether a majority has promised to elect nobody else by now, and I have not called for an election."""
         return holds(
-            lease_from_majority=self.is_majority([self.me, *(p for p in self.peers if self.promised[p] > self.now)]),
+            lease_from_majority=self.is_majority([self.me, *(p for p in self.promised if self.promised[p] > self.now)]),
+            lease_not_given_up=not self.gave_leave,
         )
+
+    def hand_over(self, server: NodeId) -> None:
+        """The TimeoutNow may arrive at any time from now on."""
+        self.gave_leave = True
+        super().hand_over(server)
 
 
 # -- What must hold ----------------------------------------------------------------------------------
 
+SETTLED = 2 * ELECTION_TIMEOUT[1]  # without a new term for so long, there will be none
 
-class Whole(WithSnapshots):
+
+class Whole(Chapter4):
     """And what reads and elections promise beyond the core."""
 
     def begin(self) -> None:
@@ -422,10 +455,10 @@ class Whole(WithSnapshots):
             return None
         return f"{node} answered {command} from {seen} entries, when {wanted} were committed before it was asked"
 
-    @part_of(WithSnapshots.everyone_catches_up)
-    def everyone_catches_up(self) -> str | None:
-        """Where a partition stays, this is not asked of whom it cuts off."""
-        return None if self.facts.parted() else super().everyone_catches_up()
+    @part_of(Chapter4.entries_after_snapshot)
+    def entries_after_snapshot(self) -> str | None:
+        """Where a partition stays, this is not due to whom it cuts off."""
+        return None if self.facts.parted() else super().entries_after_snapshot()
 
     @wrote("term")
     def note_term(self, node: NodeId, before: dict[str, object]) -> None:
@@ -433,17 +466,10 @@ class Whole(WithSnapshots):
 
     @eventually("Once the faults have ended, a leader is elected that stays.", "§3.9, §9.6; Howard and Abraham 2020")
     def stable_leader(self) -> str | None:
-        if self.facts.now - self.new_term_at >= 2 * ELECTION_TIMEOUT[1]:
+        switches = self.facts.switches
+        if switches.transfer or switches.membership != "fixed" or self.facts.now - self.new_term_at >= SETTLED:
             return None
         return f"a term began {self.facts.now - self.new_term_at} us before the end of the stated bound"
-
-
-def endures(switches: Switches, nodes: int) -> tuple[str, ...]:
-    """Of an odd number of nodes a majority is connected in each of these; whoever is not must neither depose its
-    leader (§9.6) nor lead on (§6.2)."""
-    if nodes % 2 == 0 or nodes < 3 or not (switches.pre_vote and switches.check_quorum):
-        return ()
-    return ("partition_bridge", "partition_one_way", "isolate_one")
 
 
 PROTOCOL = attrs.evolve(
@@ -453,6 +479,10 @@ PROTOCOL = attrs.evolve(
     node=WholeRaft,
     switches=Switches,
     observers=(Whole,),
-    endures=endures,
+    endures=Endurance(
+        partitions=("partition_bridge", "partition_one_way", "isolate_one"),
+        switches={"pre_vote": True, "check_quorum": True, "membership": "fixed", "founders": 64, "transfer": False},
+    ),
+    sizes=(3, 5),
     reads_clock=True,
 )

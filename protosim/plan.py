@@ -27,7 +27,7 @@ AIMED: tuple[Choice, ...] = (
 
 RUN_EVENTS = 1_500
 QUIET_US = 600_000_000  # so long at most, for as many events
-LASTING = 75  # percent
+LASTING = 75  # percent of the liveness runs of a protocol that endures a partition, in which one stays
 CHAOS_US = 1_500_000
 PROGRESS_BOUND_US = 3_000_000  # ten of the longest election timeouts
 
@@ -76,8 +76,11 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
     sizes, events = program.spec.sizes, wish.events or program.spec.events
     nodes = wish.nodes or (sizes[0] if draw.chance("smallest", 75) else draw.choice("nodes", sizes))
     switches = draw_switches(program, wish.switches, draw)
-    if live and wish.faults is None:
-        faults = keep_one(faults, program.spec.endures(program.spec.switches(**switches), nodes), draw, pace)
+    endurance = program.spec.endures
+    if live and wish.faults is None and endurance and nodes % 2 and draw.chance("lasting", LASTING):
+        switches = {**switches, **endurance.switches, **wish.switches}
+        if endurance.switches.items() <= switches.items():
+            faults = keep_one(faults, draw.choice("lasting partition", endurance.partitions), draw, pace)
     return Scenario(
         protocol=program.name,
         seed=seed,
@@ -91,12 +94,10 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
     )
 
 
-def keep_one(faults: tuple[Choice, ...], lasting: tuple[str, ...], draw: Draw, pace: int) -> tuple[Choice, ...]:
-    """In most runs of a protocol that endures partitions, one of these stays when the faults end."""
-    if not lasting or not draw.chance("lasting", LASTING):
-        return faults
-    (chosen,) = fill_faults((Choice(draw.choice("lasting partition", lasting), {"stays": 1}),), draw, pace)
-    return (*(fault for fault in faults if fault.name != chosen.name), chosen)
+def keep_one(faults: tuple[Choice, ...], partition: str, draw: Draw, pace: int) -> tuple[Choice, ...]:
+    """The partition stays when the faults end."""
+    others = tuple(fault for fault in faults if fault.name != partition)
+    return others + fill_faults((Choice(partition, {"stays": 1}),), draw, pace)
 
 
 def draw_switches(program: Program, fixed: dict[str, Any], draw: Draw) -> dict[str, Any]:
