@@ -71,13 +71,17 @@ class Proposal(Value):
     command: Value
 
     def __str__(self) -> str:
-        return f"{self.command} as operation {self.operation}"
+        return f"{self.command}, operation {self.operation}"
 
 
 @value
 class State(Value):
     registers: tuple[tuple[str, int], ...]
     answers: tuple[tuple[OpId, int | None], ...]
+
+    def __str__(self) -> str:
+        registers = " ".join(f"{key}={number}" for key, number in self.registers) or "nothing"
+        return f"{registers}, operations {' '.join(str(op) for op, _ in self.answers) or 'none'}"
 
 
 class SessionStore:
@@ -120,6 +124,9 @@ class Snapshot:
     last_index: Index
     last_term: Term
     state: Value
+
+    def __str__(self) -> str:
+        return f"<entries to {self.last_index} of term {self.last_term}: {self.state}>"
 
 
 @message

@@ -1,11 +1,11 @@
 """Trace: record a run as a Story, which is what diagrams and pages are drawn from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from protosim.api import APPLY, REFUSE, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Disk, Effect
-from protosim.disk import Kept
+from protosim.api import APPLY, REFUSE, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Disk, Effect, Log
+from protosim.disk import DiskImage, Kept
 from protosim.program import Program
 from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
@@ -79,7 +79,7 @@ class StoryRecorder:
             "peer": peer,
             "cause": cause,
             "refused": tuple(dict.fromkeys(name for names in refused for name in names)),
-            "wrote": tuple(_spell_write(e) for e in done if e[0] in (WRITE, STORE, RESET)),
+            "wrote": tuple(_spell_writes(world.disks[world.at], done)),
             "sent": tuple((e[1], spell(e[2])) for e in done if e[0] == SEND),
             "applied": tuple(_spell_applied(e) for e in done if e[0] in (APPLY, RESTORE)),
             "replied": tuple(_spell_reply(world, e) for e in done if e[0] in (REPLY, REFUSE)),
@@ -137,12 +137,17 @@ def _spell_kept(kept: Kept) -> str:
     return f"; of the unsynced writes it kept {', '.join(str(i + 1) if n < 0 else f'{i + 1} torn' for i, n in kept)}"
 
 
-def _spell_write(effect: Effect) -> str:
-    if effect[0] == WRITE:
-        return ", ".join(f"{name} = {spell(content)}" for name, content in effect[1])
-    if effect[0] == RESET:
-        return f"{effect[1]} from {effect[2] + 1} = {spell(effect[3])}"
-    return f"{effect[1]}[{effect[2] + 1}…] = {spell(effect[3])}"
+def _spell_writes(disk: DiskImage, effects: Sequence[Effect]) -> Iterator[str]:
+    """A log's entries are numbered from 1, those that it has dropped included."""
+    bases = {name: content.base for name, content in disk.contents().items() if isinstance(content, Log)}
+    for effect in effects:
+        if effect[0] == WRITE:
+            yield ", ".join(f"{name} = {spell(content)}" for name, content in effect[1])
+        elif effect[0] == STORE:
+            yield f"{effect[1]}[{bases[effect[1]] + effect[2] + 1}…] = {spell(effect[3])}"
+        elif effect[0] == RESET:
+            bases[effect[1]] = effect[2]
+            yield f"{effect[1]} from {effect[2] + 1} = {spell(effect[3])}"
 
 
 def _spell_applied(effect: Effect) -> str:

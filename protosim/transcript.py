@@ -282,8 +282,10 @@ class Theatre:
 
     def _count(self, moment: Moment) -> None:
         """How much each node has applied, for `logs`."""
-        alive = self.world.up(moment.node) and moment.kind != "restart"
-        self.applied[moment.node] = self.applied[moment.node] + len(moment.applied) if alive else 0
+        count = self.applied[moment.node] if moment.kind != "restart" else 0
+        for entry in moment.applied:
+            count = int(entry[2:].partition(":")[0]) if entry.startswith("1…") else count + 1  # "1…3: snapshot"
+        self.applied[moment.node] = count if self.world.up(moment.node) else 0
 
     def _judge(self) -> Iterator[str]:
         world = self.world
