@@ -50,10 +50,8 @@ from protosim.api import (
 Xid = OpId  # a transaction has the number of the client's operation; 0 is no transaction's
 Key = int  # from 1; each is held by one node, in turn
 
-VOTES = "votes"
 RESEND = "resend"
 INQUIRE = "inquire"
-VOTES_TIMEOUT = (300 * MS, 400 * MS)
 RESEND_INTERVAL = (60 * MS, 80 * MS)
 INQUIRE_INTERVAL = (80 * MS, 120 * MS)
 
@@ -145,6 +143,7 @@ class CommitDisk(Disk):
 @attrs.frozen
 class Switches:
     cooperative: bool = switch(False, (False, True), "a participant in doubt asks the others too, BHG §7.4")
+    patience: int = switch(4, (2, 4, 8), "after so many intervals a missing vote counts as no")
 
 
 class TwoPhaseCommit(Node[CommitDisk]):
@@ -155,6 +154,7 @@ class TwoPhaseCommit(Node[CommitDisk]):
     transaction: Transaction  # of `voting`
     asked: tuple[NodeId, ...]  # its participants
     votes: dict[NodeId, str]
+    waited: int  # intervals, for votes
     unacknowledged: dict[Xid, list[NodeId]]  # commits, and who has not acknowledged them
 
     # As a participant:
@@ -167,7 +167,8 @@ class TwoPhaseCommit(Node[CommitDisk]):
         self.recover()
 
     def forget_vote(self) -> None:
-        self.voting, self.transaction, self.asked, self.votes = 0, NOTHING, (), {}
+        self.voting, self.transaction, self.asked = 0, NOTHING, ()
+        self.votes, self.waited = {}, 0
 
     def recover(self) -> None:
         """What is known is what the log says. A vote that was going on left no record there: it is aborted. PA."""
@@ -200,7 +201,6 @@ class TwoPhaseCommit(Node[CommitDisk]):
         self.voting, self.transaction, self.asked = op, transaction, self.participants(transaction)
         for participant in self.asked:
             self.send(participant, Prepare(op, transaction))
-        self.set_timer(VOTES, VOTES_TIMEOUT)
         if not self.unacknowledged:  # or else it is set, and must not be put off
             self.set_timer(RESEND, RESEND_INTERVAL)
 
@@ -231,29 +231,27 @@ class TwoPhaseCommit(Node[CommitDisk]):
         elif NO in self.votes.values():
             self.conclude(ABORT)
 
-    @on_timeout(VOTES)
-    def give_up(self) -> None:
-        """TMAbort. Step 3: a vote that does not come counts as no."""
-        self.conclude(ABORT)
-
     def conclude(self, decision: str) -> None:
         """An abort is forgotten at once: who asks later is told so because there is no record. PA."""
         self.reply(self.voting, decision)
         for participant in self.asked:
             self.send(participant, Decision(self.voting, decision))
-        self.cancel(VOTES)
         self.forget_vote()
 
     @on_timeout(RESEND)
     def resend(self) -> None:
-        """To whoever has not answered."""
-        silent = [participant for participant in self.asked if participant not in self.votes]
-        for participant in silent:
-            self.send(participant, Prepare(self.voting, self.transaction))
+        """To whoever has not answered. TMAbort: a vote that does not come counts as no in the end, step 3."""
+        if self.voting:
+            self.waited += 1
+        if self.waited >= self.switches.patience:
+            self.conclude(ABORT)
+        for participant in self.asked:
+            if participant not in self.votes:
+                self.send(participant, Prepare(self.voting, self.transaction))
         for xid, participants in self.unacknowledged.items():
             for participant in participants:
                 self.send(participant, Decision(xid, COMMIT))
-        if silent or self.unacknowledged:
+        if self.voting or self.unacknowledged:
             self.set_timer(RESEND, RESEND_INTERVAL)
 
     @on(Ack)

@@ -68,11 +68,7 @@ VOTES = (
         clause="The coordinator collects the votes on the transaction. BHG §7.4, step 3",
         edits=(
             Replace("start", "self.forget_vote()", "self.votes = {}\nself.forget_vote()"),
-            Replace(
-                "forget_vote",
-                "self.voting, self.transaction, self.asked, self.votes = 0, NOTHING, (), {}",
-                "self.voting, self.transaction, self.asked = 0, NOTHING, ()",
-            ),
+            Replace("forget_vote", "self.votes, self.waited = {}, 0", "self.waited = 0"),
         ),
     ),
     Mutation(
@@ -151,11 +147,7 @@ VOTES = (
         kind=DriftKind.MISSING_CHECK,
         breaks=("ac5_termination",),
         clause="A coordinator that waits too long for a vote decides abort. BHG §7.4, timeout actions, step 3",
-        edits=(
-            Replace(
-                "resend", "if self.voting and self.waited >= self.switches.patience:\n    self.conclude(ABORT)", ""
-            ),
-        ),
+        edits=(Replace("resend", "if self.waited >= self.switches.patience:\n    self.conclude(ABORT)", ""),),
     ),
 )
 
@@ -589,8 +581,9 @@ disagree with it: send it the work and the decision together. That takes one rou
         edits=(
             Replace(
                 "request",
-                "self.waited = 0",
-                "self.waited = 0\n"
+                "for participant in self.asked:\n    self.send(participant, Prepare(op, transaction))",
+                "for participant in self.asked:\n"
+                "    self.send(participant, Prepare(op, transaction))\n"
                 "if self.me in self.asked and self.are_free(self.held_here(transaction)):  # no need to ask myself\n"
                 "    self.votes[self.me] = YES",
             ),
