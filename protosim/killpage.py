@@ -1,11 +1,10 @@
 """The page about a protocol's mutants: the catalogue beside what was measured."""
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mutations import DriftKind, Mutation, catalogue
-from mutations.entry import Beyond
+from protosim import operatorkills
 from protosim.kills import KILLED, ROOT, Row
 
 
@@ -16,18 +15,17 @@ def page_of(protocol: str) -> Path:
 def page(protocol: str, table: Mapping[str, Row]) -> str:
     """Markdown."""
     known = catalogue.load(protocol)
-    beyond: tuple[Beyond, ...] = importlib.import_module(f"mutations.catalogue.{protocol}").BEYOND
+    beyond = catalogue.beyond(protocol)
     killed = [id for id in known if id in table and table[id].outcome == KILLED]
     surviving = [id for id in known if id in table and id not in killed]
     return "\n".join(
         [
             f"# The mutants of {protocol}",
             "",
-            f"Written by `python -m protosim.kills {protocol} --update` from `mutations/catalogue/{protocol}.py` and",
-            f"`mutations/expected/{protocol}.toml`. Figures are medians over hunts of the default portfolio under",
-            "different seeds, on one core of a shared machine; a hunt that found nothing counts as its whole bound.",
-            "*Shortest* is a shortened run: events / nodes. A name like R1 is a bug that was seen in the systems of",
-            "the last column.",
+            f"Written by `protosim kills {protocol} --update` from `mutations/catalogue/{protocol}.py` and the tables",
+            "of `mutations/expected/`. Figures are medians over hunts of the default portfolio under different seeds,",
+            "on one core of a shared machine; a hunt that found nothing counts as its whole bound. *Shortest* is a",
+            "shortened run: events / nodes. A name like R1 is a bug that was seen in the systems of the last column.",
             "",
             "## Killed",
             "",
@@ -47,12 +45,30 @@ def page(protocol: str, table: Mapping[str, Row]) -> str:
             "## Optimisations that drift",
             "",
             *(line for entry in known.values() if entry.kind is DriftKind.OPTIMISATION for line in _commit(entry)),
+            *_operators(protocol, table),
             "## What this protocol cannot have",
             "",
             *_table(("row", "what it does", "needs"), ((b.row, b.title, b.needs) for b in beyond)),
             "",
         ]
     )
+
+
+def _operators(protocol: str, entries: Mapping[str, Row]) -> list[str]:
+    """What becomes of the mutants that operators make, once they have been hunted."""
+    table = operatorkills.expected(protocol)
+    if not table.ids:
+        return []
+    survivors = [(f"`{id.partition('.')[2]}`", because or "unexplained") for id, because in table.survives.items()]
+    return [
+        "## What operators make",
+        "",
+        f"{operatorkills.share(table, entries)}. Each was hunted once, over {table.events:,} events; those that the",
+        f"catalogue has as well have its rows ({len(table.catalogued)} of them).",
+        "",
+        *_table(("survivor", "why"), survivors),
+        "",
+    ]
 
 
 def _killed(entry: Mutation, row: Row) -> Sequence[str]:

@@ -14,6 +14,7 @@ import attrs
 
 from mutations import catalogue, engine
 from protosim import files, kills, operatorkills
+from protosim.killpage import page, page_of
 from protosim.kills import EVENTS, KILLED, SEEDS, Row
 from protosim.options import MOST, MOST_JOBS, whole
 from protosim.output import Answer, Output
@@ -41,10 +42,9 @@ def _catalogue(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
     known, table = catalogue.load(protocol), kills.expected(protocol)
     rows = _measure(protocol, args.ids or list(known), SEEDS, EVENTS, args, out)
     if args.update:
-        from protosim.killpage import page, page_of
-
         table = kills.merged(table, rows, known)
-        _write({kills.path_of(protocol): kills.text(table.values()), page_of(protocol): page(protocol, table)}, out)
+        _write(kills.path_of(protocol), kills.text(table.values()), out)
+        _write(page_of(protocol), page(protocol, table), out)
     found = [*kills.compare(rows, table, known), *([] if args.ids else kills.gaps(table, known))]
     killed = sum(row.outcome == KILLED for row in rows)
     return _answer(rows, found, f"{killed} of {len(rows)} mutants killed", {}, out)
@@ -57,7 +57,8 @@ def _operators(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
     rows = _measure(protocol, ids, 1, operatorkills.EVENTS, args, out)
     if args.update:
         table = operatorkills.updated(table, same, rows, made, args.events or operatorkills.EVENTS)
-        _write({operatorkills.path_of(protocol): operatorkills.text(table)}, out)
+        _write(operatorkills.path_of(protocol), operatorkills.text(table), out)
+        _write(page_of(protocol), page(protocol, kills.expected(protocol)), out)
     found = [*operatorkills.compare(rows, table), *([] if args.ids else operatorkills.gaps(protocol, table))]
     share = operatorkills.share(table, kills.expected(protocol))
     data: dict[str, object] = {"operators": {**attrs.asdict(share), "unexplained": share.unexplained}}
@@ -85,10 +86,9 @@ def _measure(
         return measure(protocol, ids, chosen, jobs=args.jobs, progress=tell)
 
 
-def _write(texts: dict[Path, str], out: Output) -> None:
-    for path, text in texts.items():
-        files.write(path, text)
-        out.say(f"Wrote {path}.")
+def _write(path: Path, text: str, out: Output) -> None:
+    files.write(path, text)
+    out.say(f"Wrote {path}.")
 
 
 def _answer(rows: list[Row], found: list[str], counts: str, data: dict[str, object], out: Output) -> Answer:

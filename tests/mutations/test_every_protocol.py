@@ -4,17 +4,15 @@ Per protocol and operator the first and the last site are tried; `protosim kills
 """
 
 import functools
-from pathlib import Path
 
 import pytest
 
-import protocols
 from mutations import Mutation, engine, operators
 from mutations.syntax import compiled
-from protosim.program import from_source, modules, reference
+from protosim.api import ProtocolSpec
+from protosim.program import from_source, modules, reference, spec_of
 
-FOLDER = Path(str(protocols.__file__)).parent
-PROTOCOLS = [name for name in modules("protocols") if "ProtocolSpec(" in (FOLDER / f"{name}.py").read_text("utf-8")]
+PROTOCOLS = [name for name in modules("protocols") if isinstance(spec_of(name), ProtocolSpec)]  # the others are models
 
 
 @functools.cache
