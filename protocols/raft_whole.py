@@ -44,6 +44,7 @@ from protosim.api import (
     part_of,
     replied,
     requested,
+    sent,
     switch,
     value,
     warning,
@@ -433,6 +434,7 @@ class WholeRaft(MembershipRaft):
 # -- What must hold ----------------------------------------------------------------------------------
 
 SETTLED = 2 * ELECTION_TIMEOUT[1]  # without a new term for so long, there will be none
+ANSWERED = 2 * ELECTION_TIMEOUT[1]  # so soon is a client answered by a leader that can
 
 
 class Whole(Chapter4):
@@ -442,10 +444,14 @@ class Whole(Chapter4):
         super().begin()
         self.committed_when_asked: dict[OpId, Index] = {}
         self.new_term_at = 0
+        self.newest: tuple[Term, NodeId] = (0, "")  # the last leader
+        self.asked_newest_at: int | None = None  # when a client first asked it since it leads and the faults ended
 
     @requested
     def note_question(self, node: NodeId, op: OpId, command: Command) -> None:
         self.committed_when_asked.setdefault(op, len(self.committed))
+        if self.facts.healed_at is not None and node == self.newest[1] and hasattr(command, "value"):
+            self.asked_newest_at = self.asked_newest_at or self.facts.now
 
     @warning("A read sees everything that was committed when it was asked.", "§6.4")
     @replied
@@ -454,6 +460,17 @@ class Whole(Chapter4):
         if command.op != "get" or seen >= wanted:
             return None
         return f"{node} answered {command} from {seen} entries, when {wanted} were committed before it was asked"
+
+    @sent(AppendEntries)
+    def note_leader(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
+        if m.term > self.newest[0]:
+            self.newest, self.asked_newest_at = (m.term, node), None
+
+    @part_of(Chapter4.progress_after_heal)
+    def progress_after_heal(self) -> str | None:
+        """Clients try any server, so it may take them long to find the leader: what counts is that it answers."""
+        asked = self.asked_newest_at
+        return super().progress_after_heal() if asked and self.facts.now - asked >= ANSWERED else None
 
     @part_of(Chapter4.entries_after_snapshot)
     def entries_after_snapshot(self) -> str | None:
