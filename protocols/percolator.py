@@ -536,6 +536,7 @@ class SnapshotIsolation(Observer):
         self.reads: dict[Account, tuple[Timestamp, Tid]] = {account: (0, 0) for account in ACCOUNTS}  # the newest
         self.promised: dict[Timestamp, Tid] = {}  # committed, as its client was told
         self.known: dict[NodeId, int] = {}  # how many records of each log are in what follows
+        self.committed_since_heal = False
         self._forget_rows()
 
     def _forget_rows(self) -> None:
@@ -844,6 +845,17 @@ class SnapshotIsolation(Observer):
             if any((r.kind, r.start_ts) == (LOCK, start) and r.at < due for r in log):
                 stuck.append(f"{account} still has the lock of {start}")
         return f"{stuck[0]}, long after the faults have ended" if stuck else None
+
+    @eventually("Once the faults have ended, transactions are committed.", "§2.2")
+    def progress_after_heal(self) -> str | None:
+        return None if self.committed_since_heal else "no transaction was committed since the faults ended"
+
+    @replied
+    def count_progress(
+        self, node: NodeId, op: OpId, command: Transaction, result: tuple[Cell, ...] | None
+    ) -> None:
+        if self.facts.healed_at is not None and result is not None and command.amount:
+            self.committed_since_heal = True
 
 
 def workload(op: OpId, bits: int) -> Transaction:

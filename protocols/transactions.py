@@ -560,6 +560,7 @@ class Outcomes(Observer):
         self.readers: dict[tuple[Account, Tid], list[Tid]] = {}
         self.place: dict[Tid, int] = {}  # in the order in which transactions were first seen to be committed
         self.after: dict[Tid, dict[Tid, str]] = {}  # who comes right after it, and why
+        self.committed_since_heal = False
         self.backward = False  # whether an edge has run against that order: without one there is no circle
 
     @sent(Lock)
@@ -750,6 +751,21 @@ class Outcomes(Observer):
             return None
         return f"{node} votes yes to {m.tid} without a record on its disk"
 
+    @warning("Who has a lock reads what is on disk.", "BHG §6.3: what is read by others must not be undone")
+    @sent(Granted)
+    def what_is_read_is_durable(self, node: NodeId, dst: NodeId, m: Granted) -> str | None:
+        cell = dict(self.facts.durable(node).cells).get(m.lock.account)
+        if m.cell.writer == (0 if cell is None else cell.writer):
+            return None
+        return f"{node} lets {m.tid} read {m.cell} on {m.lock.account}, which a crash would undo"
+
+    @warning("A shard that has finished has nothing of the transaction to carry out on its disk.", "R* §2, §3")
+    @sent(Finished)
+    def what_is_finished_is_durable(self, node: NodeId, dst: NodeId, m: Finished) -> str | None:
+        if all(record.tid != m.tid for record in self.facts.durable(node).prepared):
+            return None
+        return f"{node} has finished {m.tid}, and is prepared for it on its disk"
+
     @warning("A decision to commit is on disk before anybody is told.", "BHG §7.4; R* §2")
     @sent(Decision)
     def decisions_are_durable(self, node: NodeId, dst: NodeId, m: Decision) -> str | None:
@@ -773,7 +789,7 @@ class Outcomes(Observer):
     @sometimes("A transaction that writes was committed.")
     @wrote("cells")
     def transaction_committed(self, node: NodeId, before: dict[str, tuple[tuple[Account, Cell], ...]]) -> bool:
-        return self.facts.written(node).cells != before["cells"]
+        return bool(self.facts.written(node).cells != before["cells"])
 
     @sometimes("A client heard what all accounts hold.")
     @replied
@@ -803,6 +819,15 @@ class Outcomes(Observer):
             stuck += [f"{node} is still prepared for {r.tid}" for r in image.prepared if self.since[r.tid] < due]
             stuck += [f"{node} still keeps the commit of {c.tid}" for c in image.commits if self.since[c.tid] < due]
         return f"{stuck[0]}, long after the faults have ended" if stuck else None
+
+    @eventually("Once the faults have ended, transactions are committed.", "BHG §7.3, AC4")
+    def progress_after_heal(self) -> str | None:
+        return None if self.committed_since_heal else "no transaction was committed since the faults ended"
+
+    @wrote("cells")
+    def count_progress(self, node: NodeId, before: dict[str, tuple[tuple[Account, Cell], ...]]) -> None:
+        if self.facts.healed_at is not None and self.facts.written(node).cells != before["cells"]:
+            self.committed_since_heal = True
 
 
 def workload(op: OpId, bits: int) -> Transaction:
