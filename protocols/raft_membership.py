@@ -409,7 +409,8 @@ class Chapter4(WithSnapshots):
 
     def configurations(self, image: Image) -> Iterator[tuple[Index, Configuration]]:
         """Those in the log with their places, the latest first, and the one before these."""
-        (_, end), first = self.end_of_log(image), image.log.base + 1
+        _, end = self.end_of_log(image)
+        first = end + 1 if self._is_cut_off(image) else image.log.base + 1
         for index in range(end, first - 1, -1):
             entry = image.log[index - first] if index - first < len(image.log) else None
             if entry is not None and is_configuration(entry.command):
