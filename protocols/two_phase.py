@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from protosim.api import (
     ModelSpec,
+    Properties,
     StateModel,
     Value,
     action,
@@ -50,6 +51,14 @@ class State(Value):
     prepared_sent: tuple[bool, ...]  # msgs: [type |-> "Prepared", rm |-> rm]
     commit_sent: bool  # msgs: [type |-> "Commit"]
     abort_sent: bool  # msgs: [type |-> "Abort"]
+
+
+Item = TypeVar("Item")
+
+
+def put(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ...]:
+    """The tuple with another item in that place: the spec's [f EXCEPT ![place] = item]."""
+    return (*items[:place], item, *items[place + 1 :])
 
 
 class TwoPhase(StateModel[State]):
@@ -127,7 +136,12 @@ class TwoPhase(StateModel[State]):
         )
         return changed(s, rm_state=put(s.rm_state, rm, RM.ABORTED)) if enabled else None
 
-    # -- What must hold ------------------------------------------------------------------------------
+
+# -- What must hold ----------------------------------------------------------------------------------
+
+
+class TCommit(Properties):
+    """What TwoPhase implements: TCommit.tla."""
 
     @always("No participant has committed while another has aborted.", "§2; TCommit.tla, TCConsistent; AC1")
     def tc_consistent(self, s: State) -> str | None:
@@ -141,7 +155,7 @@ class TwoPhase(StateModel[State]):
         for name, annotation in s.FIELDS:
             if not conforms(getattr(s, name), annotation):
                 return f"{name} is {getattr(s, name)!r}"
-            if name in self.symmetric and len(getattr(s, name)) != self.size:
+            if name in TwoPhase.symmetric and len(getattr(s, name)) != self.size:
                 return f"{name} has {len(getattr(s, name))} places for {self.size} participants"
         return None
 
@@ -157,22 +171,15 @@ class TwoPhase(StateModel[State]):
     def ac5_termination(self, s: State) -> str | None:
         for rm, state in enumerate(s.rm_state, 1):
             if state in (RM.WORKING, RM.PREPARED):
-                return f"participant {rm} stays {state.value} for ever"
+                return f"participant {rm} is {state.value}, and has not decided"
         return None
-
-
-Item = TypeVar("Item")
-
-
-def put(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ...]:
-    """The tuple with another item in that place: the spec's [f EXCEPT ![place] = item]."""
-    return (*items[:place], item, *items[place + 1 :])
 
 
 PROTOCOL = ModelSpec(
     name="two_phase",
     paper="Gray and Lamport 2006",
     model=TwoPhase,
+    properties=TCommit,
     sizes=(3, 4, 5),
     largest=7,
     note_sizes="seven participants make 296,448 states, and each one more six times as many",

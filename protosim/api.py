@@ -599,11 +599,7 @@ def changed(s: S, **fields: Any) -> S:
 
 
 class StateModel(Generic[S]):
-    """A protocol as one shared state and the actions on it, any enabled one of which may be next.
-
-    A method marked `always` takes a state, and returns None or one sentence that says what is broken. One marked
-    `eventually` returns None where its goal holds, else a sentence; no fair run may go on for ever without it.
-    """
+    """A protocol as one shared state and the actions on it, any enabled one of which may be next."""
 
     symmetric: ClassVar[tuple[str, ...]] = ()
     """Fields of the state that have a place for each participant, if the participants are interchangeable."""
@@ -615,6 +611,17 @@ class StateModel(Generic[S]):
         raise NotImplementedError
 
 
+class Properties:
+    """What must hold of a model's states.
+
+    A method marked `always` takes a state, and returns None or one sentence that says what is broken. One marked
+    `eventually` returns None where its goal holds, else a sentence; no fair run may go on for ever without it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size  # participants
+
+
 @attrs.frozen(kw_only=True)
 class ModelSpec:
     """Everything that an exploration needs to know of a model; its module names it PROTOCOL."""
@@ -622,6 +629,7 @@ class ModelSpec:
     name: str
     paper: str
     model: type[StateModel[Any]]
+    properties: type[Properties]
     sizes: tuple[int, ...] = (3,)  # participants; the first is what is explored unless another is asked for
     smallest: int = 1
     largest: int | None = None
@@ -629,6 +637,6 @@ class ModelSpec:
 
     def invariants(self) -> Iterator[Invariant]:
         """In order of definition."""
-        for method in methods(self.model).values():
+        for method in methods(self.properties).values():
             if hasattr(method, "_invariant"):
                 yield method._invariant

@@ -14,13 +14,14 @@ import attrs
 from protosim import counterexample, files
 from protosim.api import ModelSpec
 from protosim.commands.hunt import default_name, tell_saved
-from protosim.counterexample import describe
+from protosim.counterexample import Counterexample, describe
 from protosim.errors import UserError
 from protosim.explore.bounds import COUNTED, Bounds, Limits
+from protosim.explore.lasso import Fair, Graph, Lasso
 from protosim.explore.model import ModelSpace
 from protosim.explore.search import Explored, Search, System
 from protosim.explore.space import Space
-from protosim.explore.story import scenario
+from protosim.explore.story import scenario, unhurt
 from protosim.explore.symmetry import Quotient
 from protosim.options import (
     LARGEST_CLUSTER,
@@ -36,6 +37,7 @@ from protosim.options import (
 from protosim.output import Answer, Output
 from protosim.program import Program, StateProgram, load_model, nearest, spec_of
 from protosim.run import simulate
+from protosim.scenario import Scenario
 from protosim.shrink import broken_name
 
 DEFAULTS = attrs.asdict(Bounds())
@@ -64,7 +66,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}", metavar="N", type=whole(0, 1000), help=f"{HELP[name]}, at most (default {number})")
     add(
         "--timer", metavar="NAME=N", action="append", default=[], dest="timers",
-        help="this timer fires N times at most (repeatable)",
+        help="this timer fires N times at most, or (N=any) any number of times (repeatable)",
     )  # fmt: skip
     most = f"messages on their way at once, of those that will ever arrive (default {DEFAULTS['messages']})"
     add("--messages", metavar="N", type=whole(1, 100), help=most)
@@ -81,6 +83,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     add(
         "--symmetry", action=argparse.BooleanOptionalAction, default=None,
         help="states that differ in nodes' names only are one (default: of protocols for which that is sound)",
+    )  # fmt: skip
+    add(
+        "--liveness", action=argparse.BooleanOptionalAction, default=None,
+        help="look for fair ways to go on for ever without a goal, no message lost (default: for models only)",
     )  # fmt: skip
     add("--states", metavar="N", type=whole(1, MOST), help="give up with more states than that")
     add("--budget", metavar="SECONDS", type=seconds, help="give up after that time")
@@ -104,6 +110,7 @@ def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
     files.require_writable(path)
     symmetric = _symmetry(args, program, bounds)
     space = Space(program, bounds, switches, warnings=_warnings(args, program), ordered=symmetric)
+    space.watch.healed = bounds.lossless
     system: Space | Quotient = Quotient(space) if symmetric else space
     out.say(f"Exploring {subject(program)}: {bounds}.")
     found = _search(system, bounds.depth, args, out)
@@ -117,6 +124,11 @@ def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
         return _broke(space, system.events_of(found.path), found, path, data, out)
     if missed and found.ended == "exhausted":
         out.prose(f"No schedule within these bounds reached {', '.join(missed)}.")
+    if args.liveness and found.ended == "exhausted":
+        found, lasso = _lasso(space, args, out)
+        if lasso is not None:
+            return _starves(space, lasso, path, data, out)
+        covered += ", and every fair loop in them"
     return _conclude(found, covered, data, out)
 
 
@@ -125,7 +137,8 @@ def bounds_of(args: argparse.Namespace, program: Program) -> Bounds:
     given = {name: getattr(args, name) for name in (*COUNTED, "messages", "commands", "depth")}
     chosen = {name: number for name, number in given.items() if number is not None}
     timers = dict(_timer(setting, program) for setting in args.timers)
-    return Bounds(nodes=_size(args, program.name, program.spec), timers=timers, **chosen)
+    nodes = _size(args, program.name, program.spec)
+    return Bounds(nodes=nodes, timers=timers, lossless=bool(args.liveness), **chosen)
 
 
 def _size(args: argparse.Namespace, name: str, spec: Any) -> int:
@@ -138,20 +151,25 @@ def _size(args: argparse.Namespace, name: str, spec: Any) -> int:
     return size
 
 
-def _timer(setting: str, program: Program) -> tuple[str, int]:
+def _timer(setting: str, program: Program) -> tuple[str, int | None]:
     name, equals, number = setting.partition("=")
-    if not equals or not number.isdecimal() or len(number) > 4:
-        raise UserError(f"--timer takes NAME=N, not {brief(setting)!r}.")
+    if not equals or not (number == "any" or number.isdecimal()) or len(number) > 4:
+        raise UserError(f"--timer takes NAME=N or NAME=any, not {brief(setting)!r}.")
     if name not in program.spec.node.TIMERS:
         raise nearest(name, program.spec.node.TIMERS, f"timer of {program.name}")
-    return name, int(number)
+    return name, None if number == "any" else int(number)
 
 
 def _symmetry(args: argparse.Namespace, program: Program, bounds: Bounds) -> bool:
     """Whether states that differ in nodes' names are one. A broadcast that a crash cuts short has an order."""
-    sound = program.spec.symmetric and not bounds.cuts
+    reasons = {
+        "its nodes are not interchangeable": not program.spec.symmetric,
+        "a crash within a broadcast tells nodes apart": bool(bounds.cuts),
+        "--liveness asks what each node does": bounds.lossless,
+    }
+    sound = not any(reasons.values())
     if args.symmetry and not sound:
-        why = "a crash within a broadcast tells nodes apart" if bounds.cuts else "its nodes are not interchangeable"
+        why = next(reason for reason, holds in reasons.items() if holds)
         raise UserError(f"--symmetry: not for {program.name}: {why}.")
     return sound if args.symmetry is None else bool(args.symmetry)
 
@@ -168,21 +186,43 @@ def _broke(
     space: Space, events: tuple[int, ...], found: Explored, path: Path, data: dict[str, Any], out: Output
 ) -> Answer:
     """Save the shortest story, once a world has confirmed it."""
-    program, told = space.program, scenario(space, events)
-    run = simulate(program, told)
-    name = found.broken.invariant.name if found.broken.invariant is not None else ""
-    if broken_name(run) != name or bool(name) == bool(run.failure):
-        raise RuntimeError(f"explored to {found.broken}, but a world says {run.violation or run.failure}")
-    saved = describe(program, run, {"explored": found.states, "bounds": str(space.bounds)})
+    told = scenario(space, events)
+    about = {"explored": found.states, "bounds": str(space.bounds)}
+    saved = _confirmed(space, told, found.broken, about)
     counterexample.save(path, saved)
-    data |= tell_saved(program, saved, path, out)
-    steps = len(told.script or ())
-    if run.failure:
-        data["message"] = f"The protocol failed: {run.failure}."
+    data |= tell_saved(space.program, saved, path, out)
+    if found.broken.invariant is None:
+        data["message"] = f"The protocol failed: {saved.message}."
         out.note(data["message"])
         return Answer("error", data)
+    steps = len(told.script or ())
     out.verdict("violation", f"{steps} steps, and no schedule within the bounds breaks anything in fewer.")
     return Answer("violation", data)
+
+
+def _confirmed(space: Space, told: Scenario, broken: Any, about: dict[str, Any]) -> Counterexample:
+    """The scenario as a counterexample, once a world has broken the same in it."""
+    run = simulate(space.program, told)
+    name = broken.invariant.name if broken.invariant is not None else ""
+    if broken_name(run) != name or bool(name) == bool(run.failure):
+        raise RuntimeError(f"an exploration says {broken.sentence}, and a world {run.violation or run.failure}")
+    return describe(space.program, run, about)
+
+
+def _starves(space: Space, lasso: Lasso, path: Path, data: dict[str, Any], out: Output) -> Answer:
+    """Save a fair way to go on for ever without a goal: the stem, and the loop twice."""
+    told = unhurt(scenario(space, space.events_of(lasso.stem + 2 * lasso.loop)))
+    saved = _confirmed(space, told, lasso, {"loop_begins_after": len(lasso.stem), "bounds": str(space.bounds)})
+    counterexample.save(path, saved)
+    data |= tell_saved(space.program, saved, path, out)
+    out.verdict("violation", f"{_spell_loop(lasso)}, and nobody is treated unfairly.")
+    return Answer("violation", data)
+
+
+def _spell_loop(lasso: Lasso) -> str:
+    if not lasso.loop:
+        return f"after step {len(lasso.stem)} nothing happens any more"
+    return f"the {len(lasso.loop)} steps after step {len(lasso.stem)} can go on for ever"
 
 
 # -- Models ------------------------------------------------------------------------------------------
@@ -203,24 +243,32 @@ def _explore_model(args: argparse.Namespace, out: Output) -> Answer:
     covered = f"every behaviour of {size} participants"
     covered += f" with at most {args.depth} steps" if args.depth else ""
     data = _fields(program, found, covered) | {"bounds": {"nodes": size}, "symmetry": bool(args.symmetry), "missed": []}
-    if found.broken is None:
-        return _conclude(found, covered, data, out)
-    return _model_broke(space, found, data, out)
+    if found.broken is not None:
+        return _model_broke(space, found.path, found.broken, data, out)
+    live = args.liveness is not False and not (args.symmetry or args.depth)
+    if live and found.ended == "exhausted":
+        found, lasso = _lasso(space, args, out)
+        if lasso is not None:
+            data["loop_begins_after"] = len(lasso.stem)
+            return _model_broke(space, lasso.stem + lasso.loop, lasso, data, out)
+        covered += ", for ever"
+    return _conclude(found, covered, data, out)
 
 
-def _model_broke(space: ModelSpace, found: Explored, data: dict[str, Any], out: Output) -> Answer:
-    story = space.told(found.path)
+def _model_broke(space: ModelSpace, path: tuple[int, ...], broken: Any, data: dict[str, Any], out: Output) -> Answer:
+    story = space.told(path)
     out.say()
     out.table([(str(i), act, changes) for i, (act, changes) in enumerate(story)])
     out.say()
-    broken = found.broken
     data |= {"story": [list(line) for line in story], "message": broken.sentence}
     if broken.invariant is None:
         out.note(f"The model failed: {broken.sentence}.")
         return Answer("error", data)
     data["invariant"] = broken.invariant.name
     out.say(f"{broken.invariant.title}: {broken.sentence}")
-    out.verdict("violation", f"{len(story) - 1} steps, and nothing breaks in fewer.")
+    short = f"{len(story) - 1} steps, and nothing breaks in fewer."
+    loop = isinstance(broken, Lasso) and f"{_spell_loop(broken)}, and nobody is treated unfairly."
+    out.verdict("violation", loop or short)
     return Answer("violation", data)
 
 
@@ -235,6 +283,15 @@ def _search(system: System, depth: int | None, args: argparse.Namespace, out: Ou
     if found.ended not in ("failed",):
         out.table(figures(found))
     return found
+
+
+def _lasso(system: Fair, args: argparse.Namespace, out: Output) -> tuple[Explored, Lasso | None]:
+    """Look for a fair loop without a goal, in all states."""
+    limits = Limits(states=args.states, seconds=args.budget, megabytes=args.memory)
+    with out.progress() as tick:
+        graph = Graph(system, limits, lambda found: tick(0, f"{found.states:,} states, looking for loops"))
+        found = graph.build()
+        return found, graph.lasso() if found.ended == "exhausted" else None
 
 
 def figures(found: Explored) -> list[tuple[str, str]]:

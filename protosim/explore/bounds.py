@@ -11,7 +11,7 @@ class Bounds:
 
     nodes: int = 3
     timeouts: int = 2  # of all timers together
-    timers: dict[str, int] = attrs.field(factory=dict)  # of these timers alone
+    timers: dict[str, int | None] = attrs.field(factory=dict)  # of these timers alone; None: any number, uncounted
     requests: int = 2
     commands: int = 1  # that each request chooses from
     crashes: int = 1  # each with a restart, between two events
@@ -19,14 +19,17 @@ class Bounds:
     duplications: int = 0
     messages: int = 2  # that are in flight at once and will ever arrive
     depth: int | None = None  # events of a schedule
+    lossless: bool = False  # a message too many does not happen, instead of one of them being lost
 
     def __str__(self) -> str:
         """ "3 nodes with at most 2 timeouts, 1 crash and 2 messages on their way; no cuts" """
         said = [_count(getattr(self, name), name) for name in COUNTED if getattr(self, name)]
-        said += [f"{number} of the timer {timer}" for timer, number in self.timers.items()]
+        said += [f"{number} of the timer {timer}" for timer, number in self.timers.items() if number is not None]
         said += [f"{self.depth} events"] if self.depth is not None else []
         missing = "".join(f"; no {name}" for name in COUNTED if not getattr(self, name))
         most = ", ".join([*said, _count(self.messages, "messages") + " on their way"])
+        missing += "".join(f"; any number of the timer {timer}" for timer, n in self.timers.items() if n is None)
+        missing += "; no message lost" if self.lossless else ""
         return f"{_count(self.nodes, 'nodes')} with at most {most}{missing}"
 
 
@@ -79,4 +82,4 @@ class Spending:
 
 def spending(bounds: Bounds) -> Spending:
     most: dict[str, int] = {name: getattr(bounds, name) for name in COUNTED}
-    return Spending(most | {f"timer {name}": number for name, number in bounds.timers.items()})
+    return Spending(most | {f"timer {name}": number for name, number in bounds.timers.items() if number is not None})

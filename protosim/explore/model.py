@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from protosim.api import ModelSpec, methods
+from protosim.api import Invariant, ModelSpec, methods
 from protosim.explore.search import Pulse
 from protosim.explore.space import Numbers
 from protosim.explore.watch import Broken
@@ -35,8 +35,10 @@ class ModelSpace:
         self.columns = spec.model.symmetric if symmetric else ()
         self.ranks: Numbers[tuple[Any, ...]] = Numbers()
         self.acts = list(_acts(spec, size))
-        judged = [method for method in methods(spec.model).values() if hasattr(method, "_invariant")]
+        self.properties = spec.properties(size)
+        judged = [method for method in methods(spec.properties).values() if hasattr(method, "_invariant")]
         self.always = [method for method in judged if method._invariant.mode == "always"]
+        self.eventually = [method for method in judged if method._invariant.mode == "eventually"]
         self.pulse = Pulse(("the model",))
 
     def initial(self) -> tuple[Any, Broken | None]:
@@ -62,10 +64,27 @@ class ModelSpace:
 
     def judge(self, state: Any) -> Broken | None:
         for method in self.always:
-            broken = method(self.model, state)
+            broken = method(self.properties, state)
             if broken:
                 return Broken(method._invariant, broken)
         return None
+
+    # -- Liveness ------------------------------------------------------------------------------------
+
+    def goals(self) -> list[Invariant]:
+        return [method._invariant for method in self.eventually]
+
+    def misses(self, state: Any) -> tuple[str, ...]:
+        return tuple(method(self.properties, state) or "" for method in self.eventually)
+
+    def duties(self, state: Any) -> frozenset[int]:
+        """Fair actions that would change something."""
+        return frozenset(event for event, _, _ in self.successors(state) if self.acts[event].fair)
+
+    def done(self, state: Any, event: int) -> tuple[int, ...]:
+        return (event,)
+
+    # -- What is told --------------------------------------------------------------------------------
 
     def told(self, path: tuple[int, ...]) -> list[tuple[str, str]]:
         """The story of a path: the first state, then each action with what it changed."""

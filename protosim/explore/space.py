@@ -11,7 +11,18 @@ from typing import Any, TypeVar
 
 import attrs
 
-from protosim.api import REFUSE, RESET, SEND, STORE, SYNC, WRITE, Effect
+from protosim.api import (
+    CANCEL,
+    REFUSE,
+    RESET,
+    SEND,
+    SET_TIMER,
+    STORE,
+    SYNC,
+    WRITE,
+    Effect,
+    Invariant,
+)
 from protosim.disk import Kept
 from protosim.explore.bounds import Bounds, spending
 from protosim.explore.nodes import Event, Nodes, NodeState, disk_state
@@ -27,6 +38,8 @@ State = tuple[int, ...]
 """One number a node, then record, spent, and the messages in flight."""
 Next = tuple[int, State, Broken | None]
 """Event, the state afterwards, what it breaks."""
+Duty = int | tuple[int, str]
+"""What must not be put off for ever: a message's arrival or a request, by its event; a node's timer."""
 Move = tuple[int, Flying, int]
 """What an event makes of a node: its state, the messages that it sends, its deed (0: nothing to tell)."""
 NOTHING: Move = (-1, (), 0)
@@ -91,6 +104,7 @@ class Space:
         self.place: list[int] = []  # by event: the node
         self.disks: list[tuple[int, ...]] = []  # by node state: each field as written, then as durable; up
         self.told: dict[int, Any] = {}  # record << 32 | deed -> record, Broken, or the first Read
+        self.timed: dict[tuple[int, int], frozenset[Duty]] = {}  # (node state, event) -> timers that are set or fire
         self.failures: list[Broken] = []  # of handlers
         self.retries = program.spec.retries_under(switches)
         self.rare = bool(bounds.duplications or bounds.cuts)
@@ -187,6 +201,8 @@ class Space:
         """Which of so many messages may ever arrive: all, or as many as the bound allows."""
         if len(flying) <= self.bounds.messages:
             return [flying]
+        if self.bounds.lossless:
+            return []
         return list(dict.fromkeys(combinations(flying, self.bounds.messages)))
 
     def _own(self, node: int, spent: int) -> list[tuple[int, int]]:
@@ -204,7 +220,9 @@ class Space:
         return own
 
     def _counters(self, timer: str) -> tuple[str, ...]:
-        return ("timeouts", f"timer {timer}") if timer in self.bounds.timers else ("timeouts",)
+        if timer not in self.bounds.timers:
+            return ("timeouts",)
+        return () if self.bounds.timers[timer] is None else ("timeouts", f"timer {timer}")
 
     def _prefixes(self, state: NodeState, effects: Sequence[Effect] = ()) -> list[Kept]:
         """What a crash may keep of the unsynced writes: any prefix."""
@@ -298,6 +316,9 @@ class Space:
             move = self.moves[node][event] = NOTHING
             return move
         move = self.moves[node][event] = (self.state(after), *self._outside(state.at, told, effects))
+        if self.bounds.lossless:
+            timers = {effect[1] for effect in effects if effect[0] in (SET_TIMER, CANCEL)} | {what.content}
+            self.timed[node, event] = frozenset((state.at, timer) for timer in timers if isinstance(timer, str))
         if self.bounds.cuts:
             self.cuts[node, event] = self._cut(event, state, told, effects)
         return move
@@ -347,3 +368,30 @@ class Space:
             known, key = known.setdefault(key, Read(at, slot)).found, self.disks[state[at]][slot]
         known[key] = seen
         return seen
+
+    # -- Liveness ------------------------------------------------------------------------------------
+
+    def goals(self) -> list[Invariant]:
+        return [invariant for _, _, invariant in self.watch.eventually]
+
+    def misses(self, state: State) -> tuple[str, ...]:
+        """For each goal the sentence that a run ending here would get, or "". """
+        nodes = [self.states.of[number] for number in state[: self.n]]
+        disks = [node.disk.image(self.nodes.schema) for node in nodes]
+        return self.watch.misses(state[self.n], disks, [node.volatile is not None for node in nodes])
+
+    def duties(self, state: State) -> frozenset[Duty]:
+        """Arrivals and timers, and requests that would be taken. A timer that is set anew has not been put off."""
+        found: set[Duty] = set()
+        for at, node in enumerate(state[: self.n]):
+            found.update((at, timer) for timer in self.states.of[node].timers)
+        found.update(event for event in state[self.n + 2 :] if self._move(state[self.place[event]], event)[0] >= 0)
+        for event, at, _ in self._requests(state[self.n], state[self.n + 1]):
+            if self._move(state[at], event)[0] >= 0:
+                found.add(event)
+        return frozenset(found)
+
+    def done(self, state: State, event: int) -> frozenset[Duty]:
+        if not isinstance(self.events.of[event], Event):
+            return frozenset()
+        return self.timed[state[self.place[event]], event] | {event}

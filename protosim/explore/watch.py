@@ -94,11 +94,10 @@ class Image:
 class View:
     """What observers may believe (api.Facts), for one event; it is noted what they ask."""
 
-    healed_at: int | None = None
-
     def __init__(self, watch: "Watch", disks: list[DiskImage], up: list[bool]) -> None:
         self.ids, self.switches, self.watch = watch.ids, watch.switches, watch
         self.majority = len(self.ids) // 2 + 1
+        self.healed_at = 0 if watch.healed else None
         self.disks, self.alive = disks, up
         self.places = {name: place for place, name in enumerate(watch.fields)}
         self.reads: dict[tuple[int, int], None] = {}
@@ -138,6 +137,7 @@ class Watch:
     ) -> None:
         self.spec, self.ids, self.switches = spec, ids, switches
         self.clock_read = False
+        self.healed = False  # whether observers are told that the faults are over, from the start on
         self.order = ids if ordered else ()
         self.fields = tuple(spec.disk.FIELDS)
         self.reached: set[str] = set()
@@ -152,6 +152,7 @@ class Watch:
     def _subscribe(self, warnings: Sequence[str]) -> None:
         """As a world does it, but with no early warnings other than these."""
         self.on: dict[str, list[tuple[int, Any, Invariant | None]]] = {}
+        self.eventually: list[tuple[int, Any, Invariant]] = []
         for place, observer in enumerate(self.spec.observers):
             for function in methods(observer).values():
                 invariant = getattr(function, "_invariant", None)
@@ -160,6 +161,8 @@ class Watch:
                     fact, about = function._fact
                     for told in [f"{fact} {each}" for each in about] or [fact]:
                         self.on.setdefault(told, []).append((place, function, invariant))
+                elif invariant is not None and invariant.mode == "eventually":
+                    self.eventually.append((place, function, invariant))
 
     def number(self, seen: Seen) -> int:
         number = self._numbers.get(seen)
@@ -183,6 +186,11 @@ class Watch:
         seen = self.seen[record]
         requests = tuple(attrs.evolve(r, asked=tuple(names[n] for n in r.asked)) for r in seen.requests)
         return self.number(attrs.evolve(seen, observers=rename(seen.observers, names, self.order), requests=requests))
+
+    def misses(self, record: int, disks: list[DiskImage], up: list[bool]) -> tuple[str, ...]:
+        """For each `eventually` what it would say at the end of a run."""
+        telling = Telling(self, self.seen[record], View(self, disks, up), 0)
+        return tuple(function(telling.observers[place]) or "" for place, function, _ in self.eventually)
 
     # -- What an event adds --------------------------------------------------------------------------
 
