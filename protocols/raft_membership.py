@@ -336,7 +336,6 @@ class MembershipRaft(SnapshotRaft):
             return
         if self.configuration.outgoing:
             self.propose(Configuration(self.configuration.voters, (), self.configuration.learners))
-            self.follow_up()
         elif self.me not in self.configuration.voters:
             self.become_follower()
 
