@@ -470,6 +470,7 @@ class Locks(Observer):
 
     def begin(self) -> None:
         self.holder: dict[Account, tuple[Tid, Token]] = {}
+        self.current: dict[Account, Token] = {}  # the last that was granted, unless a crash has lost it
         self.given_up: dict[tuple[Account, Token], None] = {}  # what may be released
         self.owner_of: dict[tuple[Account, Token], Tid] = {}
         self.freed: dict[tuple[Account, Token], None] = {}
@@ -480,6 +481,7 @@ class Locks(Observer):
     @sent(Granted)
     def mutual_exclusion(self, node: NodeId, dst: NodeId, m: Granted) -> str | None:
         account, token = m.lock.account, m.lock.token
+        self.current[account] = token
         if self.waits.get(m.tid) == account:
             del self.waits[m.tid]
         if (account, token) in self.given_up:
@@ -510,6 +512,7 @@ class Locks(Observer):
         for account in ACCOUNTS:
             if home(account, self.facts.ids) == node and account not in kept:
                 self.holder.pop(account, None)
+                self.current.pop(account, None)
         for tid in [tid for tid in self.waits if self.coordinator[tid] == node]:
             del self.waits[tid]
 
@@ -523,6 +526,14 @@ class Locks(Observer):
             self.freed[which] = None
             if self.owner_of.get(which) != m.tid:
                 return f"{node} released {lock} for {m.tid}, but it was granted to {self.owner_of.get(which, 'nobody')}"
+        return None
+
+    @warning("A shard votes yes under locks that were held all the time.", "BHG §7.4; Chubby §2.4")
+    @sent(Vote)
+    def votes_are_under_locks(self, node: NodeId, dst: NodeId, m: Vote) -> str | None:
+        for lock in m.locks if m.yes else ():
+            if self.current.get(lock.account) != lock.token:
+                return f"{node} votes yes to {m.tid} under {lock}, which it has lost or given to another since"
         return None
 
     @always("Transactions never wait for each other in a circle.", "BHG §3.4; Havender 1968")

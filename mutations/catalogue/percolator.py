@@ -313,6 +313,22 @@ DURABILITY = (
         edits=(Site("put", "drop-sync", "1"),),
     ),
     Mutation(
+        id="percolator.commit_not_durable",
+        title="A commit is told before it is durable.",
+        kind=DriftKind.LOST_DURABILITY,
+        breaks=("durability",),
+        clause="The commit point is the primary's write record. §2.1, §2.2",
+        edits=(
+            Replace(
+                "handle_commit",
+                "self.put(Record(WRITE, m.account, m.start_ts, m.commit_ts))",
+                "record = Record(WRITE, m.account, m.start_ts, m.commit_ts)\n"
+                "self.disk.log.append(record)\n"
+                "self.enter(record)",
+            ),
+        ),
+    ),
+    Mutation(
         id="percolator.locks_lost_by_restart",
         title="A node that restarts has no locks.",
         kind=DriftKind.LOST_DURABILITY,
