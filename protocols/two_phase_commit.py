@@ -323,8 +323,8 @@ class TwoPhaseCommit(Node[CommitDisk]):
         """Ask the coordinator; cooperative termination asks the other participants too."""
         for xid, record in self.in_doubt.items():
             others = self.participants(record.transaction) if self.switches.cooperative else ()
-            for node in (record.coordinator, *others):
-                if node == record.coordinator or node != self.me:
+            for node in dict.fromkeys((record.coordinator, *others)):
+                if node in (record.coordinator, *self.peers):
                     self.send(node, Inquire(xid, record.coordinator))
         if self.in_doubt:
             self.set_timer(INQUIRE, INQUIRE_INTERVAL)

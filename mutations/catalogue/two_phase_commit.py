@@ -454,8 +454,8 @@ TERMINATION = (
                 "inquire",
                 "for xid, record in self.in_doubt.items():\n"
                 "    others = self.participants(record.transaction) if self.switches.cooperative else ()\n"
-                "    for node in (record.coordinator, *others):\n"
-                "        if node == record.coordinator or node != self.me:\n"
+                "    for node in dict.fromkeys((record.coordinator, *others)):\n"
+                "        if node in (record.coordinator, *self.peers):\n"
                 "            self.send(node, Inquire(xid, record.coordinator))\n"
                 "if self.in_doubt:\n"
                 "    self.set_timer(INQUIRE, INQUIRE_INTERVAL)",

@@ -20,7 +20,7 @@ import attrs
 
 from protosim import files
 from protosim.errors import UserError
-from protosim.program import Program, from_source, reference
+from protosim.program import Program, from_source, load, reference
 from protosim.run import LocalHost, Run, finish, make_world, run_to_end, simulate
 from protosim.scenario import Scenario
 from protosim.score.suite import (
@@ -97,6 +97,16 @@ def _sound(run: Run) -> bool:
     return not run.violation and not run.failure and run.linearizable in ("linearizable", "not checked")
 
 
+def shows(cause: str, protocol: str, scenario: Scenario, found: Found) -> bool:
+    """Whether the run fails by the recipe's cause alone, if it names one."""
+    return not cause or ends(_mutant(protocol, cause), scenario, int(str(found["events"]))) is not None
+
+
+@functools.cache
+def _mutant(protocol: str, id: str) -> Program:
+    return load(protocol, (id,))
+
+
 def try_plain(program: Program, recipe: Recipe, scenario: Scenario) -> Found | None:
     """Whether the reference passes with room to spare, and what a candidate must reach."""
     world = make_world(program, scenario, digest=False)
@@ -125,7 +135,8 @@ def attempt(task: Task, recipe: Recipe, using: Secret, counter: int) -> Found | 
     seed = using.seed(task.name, recipe.name, counter)
     scenario = recipe.scenario(task.protocol, seed, recipe.events)
     if recipe.kind == "kill":
-        return try_kill(_programs, recipe, scenario)
+        found = try_kill(_programs, recipe, scenario)
+        return found if found and shows(recipe.cause, task.protocol, scenario, found) else None
     return try_plain(_programs[frozenset()], recipe, scenario)
 
 

@@ -41,6 +41,7 @@ class Recipe:
     name: str
     kind: Kind
     kills: str = ""  # kill: the bug that its runs detect
+    cause: str = ""  # kill: a part of that bug, a mutant itself, that its runs detect alone
     per_test: int = 1
     nodes: int = 3
     switches: dict[str, Any] = attrs.field(factory=dict)
