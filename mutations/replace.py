@@ -10,36 +10,34 @@ import difflib
 import textwrap
 from collections.abc import Iterator, Sequence
 
-import attrs
 import libcst as cst
 
 from mutations.entry import Replace
 from mutations.syntax import Exchange, Scope, label, nodes
 from protosim.errors import UserError
 
-
-@attrs.frozen
-class Candidate:
-    """An expression, or a run of statements of one block."""
-
-    nodes: Sequence[cst.CSTNode]
-    tree: str
-    text: str
+Candidate = Sequence[cst.CSTNode]
+"""An expression, or a run of statements of one block."""
 
 
 def exchanges(module: cst.Module, scopes: Sequence[Scope], edit: Replace) -> list[Exchange]:
     """What the edit changes in the scopes; a UserError unless it matches as often as it says."""
     before, after = (textwrap.dedent(text).strip() for text in (edit.before, edit.after))
     if _is_expression(before) and _is_expression(after):
-        candidates = list(_expressions(module, scopes))
-        want = _tree(f"({before}\n)")
+        given = cst.Module([])
+        wanted: Candidate = [cst.parse_expression(before)]
+        candidates = list(_expressions(scopes))
     else:
-        wanted = _parse(before)
-        candidates = list(_runs(module, scopes, len(wanted.body)))
-        want = "".join(_tree(wanted.code_for_node(statement)) for statement in wanted.body)
-    matches = [candidate for candidate in candidates if candidate.tree == want]
+        given = _parse(before)
+        wanted = given.body
+        candidates = list(_runs(scopes, len(wanted)))
+    kinds = [type(node) for node in wanted]
+    want = _tree(given, wanted)
+    alike = [candidate for candidate in candidates if [type(node) for node in candidate] == kinds]
+    matches = [candidate for candidate in alike if _tree(module, candidate) == want]
     if len(matches) != edit.times:
-        raise UserError(_mismatch(edit, before, len(matches), candidates))
+        texts = [_text(module, candidate) for candidate in candidates]
+        raise UserError(_mismatch(edit, before, len(matches), texts))
     return [e for match in matches for e in _exchange(match, after)]
 
 
@@ -59,37 +57,35 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _tree(code: str) -> str:
+def _text(module: cst.Module, candidate: Candidate) -> str:
+    code = "".join(module.code_for_node(node) for node in candidate)
+    return f"({code}\n)" if isinstance(candidate[0], cst.BaseExpression) else code
+
+
+def _tree(module: cst.Module, candidate: Candidate) -> str:
     """The syntax tree as text; empty for a fragment that is no Python by itself."""
     try:
-        return ast.dump(ast.parse(code))
+        return ast.dump(ast.parse(_text(module, candidate)))
     except SyntaxError:
         return ""
 
 
-def _expressions(module: cst.Module, scopes: Sequence[Scope]) -> Iterator[Candidate]:
+def _expressions(scopes: Sequence[Scope]) -> Iterator[Candidate]:
     for scope in scopes:
         below = nodes(scope, nested=True)
         labels = {label(node) for node in below}
-        for node in below:
-            if isinstance(node, cst.BaseExpression) and node not in labels:
-                code = f"({module.code_for_node(node)}\n)"
-                yield Candidate((node,), _tree(code), code)
+        yield from ([n] for n in below if isinstance(n, cst.BaseExpression) and n not in labels)
 
 
-def _runs(module: cst.Module, scopes: Sequence[Scope], length: int) -> Iterator[Candidate]:
+def _runs(scopes: Sequence[Scope], length: int) -> Iterator[Candidate]:
     for scope in scopes:
         for block in nodes(scope, nested=True):
             if isinstance(block, cst.IndentedBlock | cst.Module):
-                codes = [module.code_for_node(statement) for statement in block.body]
-                trees = [_tree(code) for code in codes]
-                for i in range(len(codes) - length + 1):
-                    run = slice(i, i + length)
-                    yield Candidate(block.body[run], "".join(trees[run]), "".join(codes[run]))
+                yield from (block.body[i : i + length] for i in range(len(block.body) - length + 1))
 
 
 def _exchange(match: Candidate, after: str) -> Iterator[Exchange]:
-    first, *rest = match.nodes
+    first, *rest = match
     if isinstance(first, cst.BaseExpression):
         yield first, cst.parse_expression(after)
         return
@@ -112,12 +108,12 @@ def _new_statements(first: cst.CSTNode, after: str) -> list[cst.BaseStatement]:
 # -- Why it does not apply -------------------------------------------------------------------------
 
 
-def _mismatch(edit: Replace, before: str, count: int, candidates: Sequence[Candidate]) -> str:
+def _mismatch(edit: Replace, before: str, count: int, texts: Sequence[str]) -> str:
     where = edit.function or "the module"
     if count:
         times = "once" if edit.times == 1 else f"{edit.times} times"
         return f"{where} should contain `{_line(before)}` {times}, but it is there {count} times."
-    lines = [_line(c.text) for c in candidates if len(c.text) < 4 * len(before) + 80]
+    lines = [_line(text) for text in texts if len(text) < 4 * len(before) + 80]
     close = difflib.get_close_matches(_line(before), lines, n=1, cutoff=0.3)
     near = f"the nearest text there is `{close[0]}`" if close else "nothing there is like it"
     return f"{where} should contain `{_line(before)}`; {near}."

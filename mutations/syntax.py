@@ -3,7 +3,7 @@
 import ast
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 import libcst as cst
@@ -343,17 +343,52 @@ class _Exchanger(cst.CSTTransformer):
 def exchange(module: cst.Module, scope: str, exchanges: Sequence[Exchange]) -> str:
     """The module's text with the exchanges, all in the definition `scope`, made; all else byte for
     byte. An expression gets parentheses where its new neighbours would otherwise tear it apart."""
-    untouched = [d.node for d in definitions(module) if not _overlap(d.name, scope)]
+    source = _code(module)
+    part = _alone(module, scope)
+    old = _indented(module, part) if part is not None else ""
+    if part is None or source.count(old) != 1:  # such as two methods of one name and one text
+        untouched = [d.node for d in definitions(module) if not _overlap(d.name, scope)]
+        return _exchanged(exchanges, lambda made: module.visit(_Exchanger(made, untouched)).code)
+
+    def new(made: Sequence[Exchange]) -> str:
+        changed = part.visit(_Exchanger(made, ()))
+        assert isinstance(changed, cst.FunctionDef)
+        return _indented(module, changed)
+
+    return source.replace(old, _exchanged(exchanges, new, "if True:\n"))
+
+
+def _exchanged(exchanges: Sequence[Exchange], code: Callable[[Sequence[Exchange]], str], above: str = "") -> str:
+    """The code with the exchanges, and with parentheses only where they are needed. `above` makes it Python."""
     dressed = [(old, _dressed(old, new)) for old, new in exchanges]
     safe = [(old, _parenthesised(new)) for old, new in dressed]
+    text = code(safe)
     if safe == dressed:
-        return module.visit(_Exchanger(dressed, untouched)).code
-    text = module.visit(_Exchanger(safe, untouched)).code
+        return text
     try:
-        bare = module.visit(_Exchanger(dressed, untouched)).code
-        return bare if ast.dump(ast.parse(bare)) == ast.dump(ast.parse(text)) else text
+        bare = code(dressed)
+        return bare if ast.dump(ast.parse(above + bare)) == ast.dump(ast.parse(above + text)) else text
     except (cst.CSTValidationError, SyntaxError):
         return text
+
+
+@functools.lru_cache(maxsize=4)
+def _code(module: cst.Module) -> str:
+    return module.code
+
+
+def _alone(module: cst.Module, scope: str) -> cst.FunctionDef | None:
+    """The method of this name, if it is the only one and stands directly in a class of the module."""
+    found = [d.node for d in definitions(module) if d.name == scope]
+    owner = next((d.node for d in definitions(module) if d.name == scope.rpartition(".")[0]), None)
+    plain = len(found) == 1 and scope.count(".") == 1 and isinstance(owner, cst.ClassDef)
+    return found[0] if plain and isinstance(found[0], cst.FunctionDef) else None
+
+
+def _indented(module: cst.Module, method: cst.FunctionDef) -> str:
+    """The method's code as it stands in its class."""
+    around = cst.ClassDef(cst.Name("_"), cst.IndentedBlock([method]))
+    return module.code_for_node(around).partition("\n")[2]
 
 
 def form(module: cst.Module, scope: cst.FunctionDef | cst.ClassDef, exchanges: Sequence[Exchange] = ()) -> object:
