@@ -12,7 +12,7 @@ COMPACTION = (
         id="raft_snapshots.snapshot_beyond_the_applied",
         title="A snapshot says that it includes the whole log, of which only a part has been applied.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="Each server takes snapshots covering just the committed entries in its log. §7",
         edits=(
             Replace(
@@ -26,7 +26,7 @@ COMPACTION = (
         id="raft_snapshots.old_snapshot_deleted_first",
         title="The old snapshot is deleted before the new one is durable.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=(),
+        breaks=("snapshot_before_cut",),
         clause="Once a server completes writing a snapshot, it may delete all log entries up through the last included "
         "index, as well as any prior snapshot. §7",
         edits=(
@@ -46,7 +46,7 @@ COMPACTION = (
         id="raft_snapshots.log_cut_first",
         title="The log is cut before the snapshot is durable that stands for it.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=(),
+        breaks=("snapshot_before_cut",),
         clause="Once a server completes writing a snapshot, it may delete all log entries. §7",
         edits=(
             Replace(
@@ -66,7 +66,7 @@ COMPACTION = (
         id="raft_snapshots.compact/drop-sync/1",
         title="The log is cut while the snapshot that stands for it is not durable.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=(),
+        breaks=("snapshot_before_cut",),
         clause="Once a server completes writing a snapshot, it may delete all log entries. §7",
         edits=(Site("compact", "drop-sync", "1"),),
     ),
@@ -81,7 +81,7 @@ COMPACTION = (
         id="raft_snapshots.index_written_before_state",
         title="A snapshot's index is written before its state, and a crash falls in between.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="The snapshot's metadata, the last included index and term, belong to its state. §7",
         edits=(
             Replace(
@@ -100,7 +100,7 @@ COMPACTION = (
         id="raft_snapshots.state_written_before_index",
         title="A snapshot's state is written before its index, so that entries are applied to it twice.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="The snapshot's metadata, the last included index and term, belong to its state. §7",
         edits=(
             Replace(
@@ -119,7 +119,7 @@ COMPACTION = (
         id="raft_snapshots.snapshot_of_the_present_term",
         title="A snapshot claims the server's term for that of its last entry.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("leader_completeness",),
         clause="The last included term is the term of the last entry in the log that the snapshot replaces. §7",
         edits=(Replace("compact", "self.term_at(self.last_applied)", "self.disk.term"),),
     ),
@@ -127,7 +127,7 @@ COMPACTION = (
         id="raft_snapshots.nothing_kept",
         title="A server that takes a snapshot drops its whole log, with what follows the snapshot.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("leader_append_only",),
         clause="Retain log entries following the last included one. Fig. 13, InstallSnapshot receiver 6; §7",
         edits=(
             Replace("cut_log", "self.disk.log[last.last_index - self.disk.log.base :] if follows else ()", "()"),
@@ -137,7 +137,7 @@ COMPACTION = (
         id="raft_snapshots.one_entry_too_many_kept",
         title="The log is cut one entry too early, so that all that remains moves by one.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("leader_append_only",),
         clause="The snapshot replaces all entries up through the last included index. §7",
         edits=(
             Replace(
@@ -151,7 +151,7 @@ COMPACTION = (
         id="raft_snapshots.compacted_log_counts_as_empty",
         title="A server does not know the term of the last entry that it has compacted.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("leader_completeness",),
         clause="The last included term is kept for the consistency check of the entry after the snapshot. §7",
         edits=(
             Replace(
@@ -165,7 +165,7 @@ COMPACTION = (
         id="raft_snapshots.store_entries/drop-sync/1",
         title="A follower acknowledges entries that are not on its disk.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=(),
+        breaks=("durability",),
         clause="log[] is updated on stable storage before responding to RPCs. Fig. 2, state",
         edits=(Site("store_entries", "drop-sync", "1"),),
     ),
@@ -173,7 +173,7 @@ COMPACTION = (
         id="raft_snapshots.only_leaders_apply",
         title="Followers do not apply, so their snapshots are empty and so is the state of whoever takes over.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="If commitIndex > lastApplied, apply log[lastApplied]. Fig. 2, all servers 1; §5.3",
         edits=(
             Replace(
@@ -192,7 +192,7 @@ RESTART = (
         id="raft_snapshots.restart_forgets_the_state",
         title="A server that restarts goes on after its snapshot with an empty state machine.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="When a server restarts, it restores its state machine from the snapshot. Thesis §5.1",
         edits=(
             Replace(
@@ -206,7 +206,7 @@ RESTART = (
         id="raft_snapshots.restart_leaves_the_log_uncut",
         title="A restart does not finish what a crash between the snapshot and the cutting of the log left undone.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("state_machine_safety", "leader_completeness", "log_matching"),
         clause="Discard the entire log that the snapshot does not fit. Fig. 13, InstallSnapshot receiver 7",
         edits=(
             Replace("start", "if self.disk.snapshot.last_index > self.disk.log.base:\n    self.cut_log()", ""),
@@ -226,7 +226,7 @@ INSTALLATION = (
         id="raft_snapshots.snapshot_is_ahead",
         title="A snapshot that is older than what was applied replaces it.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="If the snapshot describes a prefix of the log, by retransmission or by mistake, "
         "the entries that follow are still valid. §7",
         edits=(Site("handle_install_snapshot", "drop-check", "snapshot_is_ahead"),),
@@ -235,7 +235,7 @@ INSTALLATION = (
         id="raft_snapshots.suffix_follows_snapshot",
         title="Entries behind the snapshot are kept although they do not follow it.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=(),
+        breaks=("log_matching",),
         clause="Retain what follows only if an entry has the same index and term as the last included one; "
         "discard the entire log otherwise. Fig. 13, InstallSnapshot receiver 6, 7",
         edits=(Site("cut_log", "drop-check", "suffix_follows_snapshot"),),
@@ -244,7 +244,7 @@ INSTALLATION = (
         id="raft_snapshots.log_not_reset",
         title="A follower takes the snapshot and leaves its log as it is.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("durability", "leader_completeness", "log_matching"),
         clause="Discard the entire log. Fig. 13, InstallSnapshot receiver 7",
         edits=(Replace("install", "self.cut_log()", ""),),
         sources=("RedisLabs/redisraft#43", "RedisLabs/redisraft PR #45", "RedisLabs/redisraft PR #60"),
@@ -254,7 +254,7 @@ INSTALLATION = (
         id="raft_snapshots.log_reset_at_its_own_end",
         title="A follower whose log does not reach the snapshot keeps counting its entries from where the log began.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("durability", "log_matching"),
         clause="The log goes on after the last included index. Fig. 13; §7",
         edits=(
             Replace(
@@ -269,7 +269,7 @@ INSTALLATION = (
         id="raft_snapshots.state_machine_not_reset",
         title="A snapshot moves the applied index and leaves the state machine as it was.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="Reset state machine using snapshot contents. Fig. 13, InstallSnapshot receiver 8",
         edits=(Replace("use_snapshot", "self.restore(snapshot.last_index, snapshot.state)", ""),),
     ),
@@ -277,7 +277,7 @@ INSTALLATION = (
         id="raft_snapshots.applied_index_not_moved",
         title="A follower that was given a snapshot goes on applying where it had stopped before.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("failure", "state_machine_safety"),
         clause="The state machine is at the last included index. Fig. 13, InstallSnapshot receiver 8; thesis §5.1",
         edits=(Replace("use_snapshot", "self.last_applied = snapshot.last_index", ""),),
     ),
@@ -285,7 +285,7 @@ INSTALLATION = (
         id="raft_snapshots.commit_index_not_moved",
         title="A follower that was given a snapshot does not count its entries as committed.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("snapshot_before_cut",),
         clause="Snapshots cover just committed entries. §7; commitIndex increases monotonically. Fig. 2, state",
         edits=(Replace("use_snapshot", "self.commit_index = snapshot.last_index", ""),),
     ),
@@ -293,7 +293,7 @@ INSTALLATION = (
         id="raft_snapshots.installed_matches_whole_log",
         title="A follower that was given a snapshot says that all of its log matches.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("durability", "leader_completeness"),
         clause="matchIndex: the highest entry known to be replicated. Fig. 2, state",
         edits=(
             Replace(
@@ -307,7 +307,7 @@ INSTALLATION = (
         id="raft_snapshots.install/drop-sync/1",
         title="A follower cuts its log while the snapshot that it was given is not durable.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=(),
+        breaks=("snapshot_before_cut",),
         clause="Save snapshot file, then discard the log. Fig. 13, InstallSnapshot receiver 5 to 7",
         edits=(Site("install", "drop-sync", "1"),),
     ),
@@ -318,7 +318,7 @@ REPLICATION = (
         id="raft_snapshots.snapshot_state_left_on_equality",
         title="A follower counts as waiting for its snapshot until it matches exactly that index.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=(),
+        breaks=("entries_after_snapshot",),
         clause="A follower that has caught up with the snapshot, or past it, is sent entries again. "
         "§7; etcd, StateSnapshot",
         edits=(Replace("handle_append_response", "m.match >= self.pending[src]", "m.match == self.pending[src]"),),
@@ -336,7 +336,7 @@ REPLICATION = (
         id="raft_snapshots.lagging_followers_get_entries",
         title="A leader that has dropped what a follower needs sends what it still has.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=(),
+        breaks=("state_machine_safety", "leader_completeness"),
         clause="The leader must send a snapshot when it has discarded the next log entry that it needs to send. §7",
         edits=(Replace("replicate", "peer in self.pending or self.next_index[peer] <= self.disk.log.base", "False"),),
     ),
@@ -344,7 +344,7 @@ REPLICATION = (
         id="raft_snapshots.entries_stored_twice",
         title="Entries that the snapshot stands for are stored once more behind it.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=(),
+        breaks=("log_matching",),
         clause="Append any new entries not already in the log. Fig. 2, AppendEntries receiver 4",
         edits=(Replace("after_snapshot", "m.entries[known:]", "m.entries"),),
     ),
@@ -352,6 +352,7 @@ REPLICATION = (
         id="raft_snapshots.entries_before_snapshot_taken",
         title="A follower takes AppendEntries that begin before its snapshot as they come.",
         kind=DriftKind.MISSING_CHECK,
+        breaks=("failure",),
         clause="The entries before the last included index are in the snapshot, and so they match. §7",
         edits=(Replace("after_snapshot", "known <= 0", "True"),),
     ),
@@ -372,7 +373,7 @@ SESSIONS = (
         id="raft_snapshots.proposals_not_filtered",
         title="A command that was proposed again is applied again.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=(),
+        breaks=("exactly_once",),
         clause="A command whose serial number has already been executed is answered without executing it again. "
         "§8; thesis §6.3",
         edits=(Replace("SessionStore.apply", "command.operation not in self.answers", "True"),),
@@ -383,7 +384,7 @@ SESSIONS = (
         id="raft_snapshots.sessions_left_out_of_snapshots",
         title="Snapshots have the registers and not the sessions.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="Sessions are part of the replicated state machine, and so of its snapshots. Thesis §6.3",
         edits=(
             Replace(
@@ -397,7 +398,7 @@ SESSIONS = (
         id="raft_snapshots.sessions_not_restored",
         title="A server that is given a snapshot takes the registers from it, and forgets the sessions.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("state_machine_safety", "exactly_once"),
         clause="Sessions are part of the replicated state machine, and so of its snapshots. Thesis §6.3",
         edits=(Replace("SessionStore.restore", "self.answers = dict(state.answers)", "self.answers = {}"),),
     ),
@@ -405,7 +406,7 @@ SESSIONS = (
         id="raft_snapshots.registers_not_reset",
         title="A server that is given a snapshot takes the sessions from it, and keeps its own registers.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="Reset state machine using snapshot contents. Fig. 13, InstallSnapshot receiver 8",
         edits=(Replace("SessionStore.restore", "self.store.restore(state.registers)", ""),),
     ),
@@ -413,7 +414,7 @@ SESSIONS = (
         id="raft_snapshots.the_last_answer_is_remembered",
         title="A command that comes again gets the present value for an answer, not the one that it got first.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=(),
+        breaks=("exactly_once",),
         clause="The state machine answers a command that was executed with the response that it had. §8; thesis §6.3",
         edits=(
             Replace(
@@ -432,7 +433,7 @@ SESSIONS = (
         id="raft_snapshots.uncertain_is_told_as_failed",
         title="A deposed leader tells its clients that their commands failed, which may yet be committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=(),
+        breaks=("linearizability",),
         clause="Whoever no longer leads cannot know what becomes of its uncommitted entries. §5.4.2, §8",
         edits=(
             Replace("start", "super().start()", "self.waiting = {}\nsuper().start()"),
@@ -452,7 +453,7 @@ OPTIMISATIONS = (
         id="raft_snapshots.one_sync_for_snapshot_and_log",
         title="A snapshot and the cutting of the log share one sync, before which a crash may keep either.",
         kind=DriftKind.OPTIMISATION,
-        breaks=(),
+        breaks=("snapshot_before_cut",),
         clause="Once a server completes writing a snapshot, it may delete all log entries. §7",
         edits=(
             Replace(
@@ -473,7 +474,7 @@ sent a snapshot. Both files are written by then, so one sync at the end makes bo
         id="raft_snapshots.freshest_state_is_sent",
         title="A leader sends its present state under the index of its last snapshot.",
         kind=DriftKind.OPTIMISATION,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="The snapshot's state is that of its last included index. §7; Fig. 13",
         edits=(
             Replace(
@@ -494,7 +495,7 @@ the state machine itself: no disk access, and the follower gets the latest value
         id="raft_snapshots.repeats_filtered_by_the_leader",
         title="Only the leader remembers which commands it has taken, and in memory.",
         kind=DriftKind.OPTIMISATION,
-        breaks=(),
+        breaks=("linearizability",),
         clause="Every server filters commands that come again, since any may lead next. Thesis §6.3",
         edits=(
             Replace(
@@ -523,7 +524,7 @@ command enters by the leader only: let the leader remember what it has taken, an
         id="raft_snapshots.prefix_is_not_installed",
         title="A follower whose log reaches the snapshot's end takes its own entries for those of the snapshot.",
         kind=DriftKind.OPTIMISATION,
-        breaks=(),
+        breaks=("state_machine_safety",),
         clause="Only an entry with the same index and term as the last included one makes the log a longer form of the "
         "snapshot. Fig. 13, InstallSnapshot receiver 6",
         edits=(
