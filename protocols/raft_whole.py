@@ -26,16 +26,20 @@ from protocols.raft import (
     RequestVote,
     Role,
     Term,
+    Vote,
 )
+from protocols.raft import workload as puts_and_gets
 from protocols.raft_membership import PROTOCOL as EXTENDED
 from protocols.raft_membership import Chapter4, MembershipRaft, TimeoutNow
 from protocols.raft_membership import Switches as ExtendedSwitches
+from protocols.raft_membership import workload as extended_workload
 from protocols.raft_snapshots import InstallSnapshot
 from protosim.api import (
     Command,
     Endurance,
     NodeId,
     OpId,
+    applied,
     eventually,
     holds,
     message,
@@ -44,6 +48,7 @@ from protosim.api import (
     part_of,
     replied,
     requested,
+    restored,
     sent,
     switch,
     value,
@@ -434,6 +439,7 @@ class WholeRaft(MembershipRaft):
 # -- What must hold ----------------------------------------------------------------------------------
 
 SETTLED = 2 * ELECTION_TIMEOUT[1]  # without a new term for so long, there will be none
+KEPT_UP = 2 * ELECTION_TIMEOUT[1]  # so soon has a follower applied what its leader says is committed
 ANSWERED = 2 * ELECTION_TIMEOUT[1]  # so soon is a client answered by a leader that can
 
 
@@ -442,29 +448,78 @@ class Whole(Chapter4):
 
     def begin(self) -> None:
         super().begin()
-        self.committed_when_asked: dict[OpId, Index] = {}
+        self.known_when_asked: dict[OpId, tuple[Index, Term]] = {}  # what was committed, and the term of the last leader
+        self.promise_of: dict[NodeId, tuple[Term, int]] = {}  # acknowledged: a leader's term, and when by its own clock
         self.new_term_at = 0
+        self.behind: dict[NodeId, tuple[Index, int]] = {}  # since the faults ended: up to where to apply, and when
+        self.late: str | None = None
         self.newest: tuple[Term, NodeId] = (0, "")  # the last leader
         self.asked_newest_at: int | None = None  # when a client first asked it since it leads and the faults ended
 
     @requested
     def note_question(self, node: NodeId, op: OpId, command: Command) -> None:
-        self.committed_when_asked.setdefault(op, len(self.committed))
+        self.known_when_asked.setdefault(op, (len(self.committed), self.newest[0]))
         if self.facts.healed_at is not None and node == self.newest[1] and hasattr(command, "value"):
             self.asked_newest_at = self.asked_newest_at or self.facts.now
 
     @warning("A read sees everything that was committed when it was asked.", "§6.4")
     @replied
     def reads_are_fresh(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
-        wanted, seen = self.committed_when_asked.get(op, 0), self.applied_by.get(node, 0)
+        wanted, seen = self.known_when_asked[op][0], self.applied_by.get(node, 0)
         if command.op != "get" or seen >= wanted:
             return None
         return f"{node} answered {command} from {seen} entries, when {wanted} were committed before it was asked"
+
+    @warning("Nobody answers a read after a later leader than it knows of began to lead.", "§6.4, step 3")
+    @replied
+    def reads_know_the_leader(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
+        wanted, known = self.known_when_asked[op][1], self.facts.written(node).term
+        if command.op != "get" or known >= wanted:
+            return None
+        return f"{node} answered {command} in term {known}, when term {wanted} had a leader before it was asked"
+
+    @sent(HeartbeatAck)
+    def note_promise(self, node: NodeId, dst: NodeId, m: HeartbeatAck) -> None:
+        if m.round > 0:
+            self.promise_of[node] = m.term, self.facts.clock(node)
+
+    @warning("Whoever acknowledged a lease elects nobody else before the shortest election timeout is over.", "§6.4.1")
+    @sent(Vote, RequestVote)
+    def promises_are_kept(self, node: NodeId, dst: NodeId, m: Vote | RequestVote) -> str | None:
+        term, promised_at = self.promise_of.get(node, (m.term, 0))
+        elects = getattr(m, "granted", True) and self.facts.switches.reads == "lease" and term < m.term
+        since = self.facts.clock(node) - promised_at
+        if not elects or since >= ELECTION_TIMEOUT[0] or term + 1 in self.told:
+            return None
+        return f"{node} elects in term {m.term}, {since} us after it acknowledged the lease of term {term}"
 
     @sent(AppendEntries)
     def note_leader(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
         if m.term > self.newest[0]:
             self.newest, self.asked_newest_at = (m.term, node), None
+        if self.facts.healed_at is not None and m.leader_commit > self.applied_by.get(dst, 0):
+            self.behind.setdefault(dst, (m.leader_commit, self.facts.now))
+
+    @applied
+    def note_applied(self, node: NodeId, index: Index, command: object, result: object) -> None:
+        self.note_state(node, index, None)
+
+    @restored
+    def note_state(self, node: NodeId, index: Index, state: object) -> None:
+        if node in self.behind and index >= self.behind[node][0]:
+            self.late = self._lateness(node) or self.late
+            del self.behind[node]
+
+    def _lateness(self, node: NodeId) -> str | None:
+        index, told_at = self.behind[node]
+        late = self.facts.now - told_at
+        return f"{node} took {late} us to apply entry {index} that it knew to be committed" if late > KEPT_UP else None
+
+    @eventually("Once the faults have ended, a follower soon applies what its leader has committed.", "§3.5")
+    def followers_keep_up(self) -> str | None:
+        if self.facts.parted() or self.facts.switches.membership != "fixed":
+            return None
+        return self.late or next(filter(None, map(self._lateness, self.behind)), None)
 
     @part_of(Chapter4.progress_after_heal)
     def progress_after_heal(self) -> str | None:
@@ -489,6 +544,11 @@ class Whole(Chapter4):
         return f"a term began {self.facts.now - self.new_term_at} us before the end of the stated bound"
 
 
+def workload(op: OpId, bits: int) -> Any:
+    """One request in eight may be for a change of the membership or the leader."""
+    return puts_and_gets(op, bits >> 3) if bits & 7 else extended_workload(op, bits >> 3)
+
+
 PROTOCOL = attrs.evolve(
     EXTENDED,
     name="raft_whole",
@@ -496,6 +556,7 @@ PROTOCOL = attrs.evolve(
     node=WholeRaft,
     switches=Switches,
     observers=(Whole,),
+    workload=workload,
     endures=Endurance(
         partitions=("partition_bridge", "partition_one_way", "isolate_one"),
         switches={"pre_vote": True, "check_quorum": True, "membership": "fixed", "founders": 64, "transfer": False},

@@ -382,6 +382,10 @@ class Facts(Protocol):
 
     def up(self, node: NodeId) -> bool: ...
 
+    def clock(self, node: NodeId) -> int:
+        """What the node's own clock says."""
+        ...
+
     def parted(self) -> bool:
         """Whether links are cut."""
         ...

@@ -48,6 +48,9 @@ class History:
     def up(self, node: str) -> bool:
         return True
 
+    def clock(self, node: str) -> int:
+        return 0
+
     def parted(self) -> bool:
         return False
 
