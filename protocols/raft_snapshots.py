@@ -156,8 +156,8 @@ class Switches(CoreSwitches):
 
 
 class SnapshotRaft(Raft):
-    switches: Switches
-    disk: SnapshotDisk
+    switches: Switches  # pyright: ignore[reportIncompatibleVariableOverride]
+    disk: SnapshotDisk  # pyright: ignore[reportIncompatibleVariableOverride]
 
     pending: dict[NodeId, Index]  # leaders: up to where the snapshot reaches that a follower was sent
 
