@@ -121,21 +121,22 @@ def classes(module: cst.Module) -> Iterator[tuple[str, cst.ClassDef]]:
 
 
 def _is_protocol(definition: Definition, module: cst.Module) -> bool:
-    used = _used(module)
-    return not definition.observes and (not used or definition.name.partition(".")[0] in used)
+    own = used(module)
+    return not definition.observes and (not own or definition.name.partition(".")[0] in own)
+
+
+PARTS = ("node", "disk", "switches", "application")  # of a ProtocolSpec: what an edit may change
 
 
 @functools.lru_cache(maxsize=4)
-def _used(module: cst.Module) -> list[str]:
-    """What the node, the disk and the switches of the module's ProtocolSpec come to, by name: the workload and the
-    application are not among it. Empty if there is no ProtocolSpec."""
+def used(module: cst.Module) -> list[str]:
+    """What a protocol is made of, by name: all that the parts of its ProtocolSpec come to. What judges it is not among
+    it, nor is the workload. Empty if there is no ProtocolSpec."""
     by_name = {name: statement for statement in module.body for name in _bound(statement)}
-    found = [
-        name
-        for call in nodes(by_name["PROTOCOL"]) if isinstance(call, cst.Call)
-        for arg in call.args if arg.keyword is not None and arg.keyword.value in ("node", "disk", "switches")
-        for name in sorted(names_in(arg.value))
-    ] if "PROTOCOL" in by_name else []  # fmt: skip
+    spec = nodes(by_name["PROTOCOL"]) if "PROTOCOL" in by_name else ()
+    given = [arg for call in spec if isinstance(call, cst.Call) for arg in call.args if arg.keyword is not None]
+    parts = [arg.value for arg in given if arg.keyword is not None and arg.keyword.value in PARTS]
+    found = [name for part in parts for name in sorted(names_in(part))]
     for name in found:  # grows while it is read
         if name in by_name:
             found += [other for other in sorted(names_in(by_name[name])) if other not in found]
