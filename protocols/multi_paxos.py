@@ -30,10 +30,12 @@ from protosim.api import (
     ProtocolSpec,
     always,
     applied,
+    eventually,
     holds,
     message,
     on,
     on_timeout,
+    replied,
     restarted,
     sent,
     sometimes,
@@ -372,9 +374,13 @@ class MultiPaxos(Participant[MultiPaxosDisk]):
 
     @on(Chosen)
     def handle_chosen(self, src: NodeId, m: Chosen) -> None:
-        if holds(learn_from_others_as_follower=self.role is Role.FOLLOWER):  # a leader knows by counting
-            for slot, command in enumerate(m.commands, m.first):
-                self.learn(slot, command)
+        if not holds(learn_from_others_as_follower=self.role is Role.FOLLOWER):  # a leader knows by counting
+            return
+        before = self.executed
+        for slot, command in enumerate(m.commands, m.first):
+            self.learn(slot, command)
+        if self.executed > before and len(m.commands) == self.switches.batch:
+            self.send(src, CatchUp(self.executed + 1))
 
     def learn(self, slot: Slot, command: Command | None) -> None:
         """The command is chosen. That is true for ever, so it may be written down late."""
@@ -401,9 +407,11 @@ class StateMachine(Voting):
     def begin(self) -> None:
         super().begin()
         self.logged: dict[NodeId, list[Vote]] = {}  # what each disk holds if all is synced
+        self.highest: dict[NodeId, dict[Slot, Vote]] = {}  # the last in each log
         self.executed: dict[NodeId, Slot] = {}
         self.slot_of: dict[Any, Slot] = {}  # a command that was executed, and where first
         self.ballots_led: set[Ballot] = set()
+        self.answered_before_heal: Slot = 0  # the last slot
 
     def proposal(self, m: Any) -> tuple[Instance, Ballot, Any]:
         return m.slot, m.ballot, m.command
@@ -411,6 +419,7 @@ class StateMachine(Voting):
     def lost_votes(self, node: NodeId) -> list[tuple[Instance, Ballot]]:
         kept, logged = self.facts.written(node).log, self.logged.get(node, [])
         lost, self.logged[node] = logged[len(kept) :], list(kept)
+        self.highest[node] = {vote.slot: vote for vote in kept}
         return [(vote.slot, vote.ballot) for vote in lost if vote.ballot != CHOSEN]
 
     def holds_value(self, node: NodeId, instance: Instance, value: Any) -> bool:
@@ -418,7 +427,7 @@ class StateMachine(Voting):
         return last is not None and last.command == value
 
     def answers(self, node: NodeId, command: Any, result: object) -> Instance | None:
-        return None if command.op == "get" else self.slot_of.get(command)
+        return None if command.op == "get" else self.slot_of.get(command, 0)
 
     @always("An acceptor accepts a proposal only if it has made no higher promise.", "P1a, §2.2")
     @stored("log")
@@ -440,16 +449,61 @@ class StateMachine(Voting):
                 return said
         return None
 
+    @always("An acceptor remembers the highest-numbered proposal that it ever accepted.", "§2.2; Paxos.tla, maxVBal")
+    @stored("log")
+    def highest_accepted_kept(
+        self, node: NodeId, index: int, removed: tuple[Vote, ...], added: tuple[Vote, ...]
+    ) -> str | None:
+        if removed:
+            return f"{node} forgets that it has accepted {removed[0]}"
+        for vote in added:
+            known = self.highest[node].get(vote.slot, vote)
+            if known.ballot > vote.ballot:
+                return f"{node} forgets that it has accepted {known}, for {vote}"
+            self.highest[node][vote.slot] = vote
+        return None
+
     @always("Servers execute all commands, in the order of the sequence.", "§3")
     @applied
     def order_of_execution(self, node: NodeId, index: Slot, command: Any, result: object) -> str | None:
         before, self.executed[node] = self.executed.get(node, 0), index
-        self.slot_of.setdefault(command, index)
         return None if index == before + 1 else f"{node} executed slot {index} right after slot {before}"
+
+    @always("No client's command is executed in two places of the sequence.", "§3")
+    @applied
+    def executed_once(self, node: NodeId, index: Slot, command: Any, result: object) -> str | None:
+        if command is None or command.op == "get":  # reads change nothing, and look alike
+            return None
+        first = self.slot_of.setdefault(command, index)
+        return None if first == index else f"{node} executed {command} in slot {index}, which stands in slot {first}"
+
+    @always("A leader fills the gaps before it leads on.", "§3")
+    @sent(Heartbeat)
+    def gaps_are_filled(self, node: NodeId, dst: NodeId, m: Heartbeat) -> str | None:
+        if m.ballot in self.ballots_led:
+            return None
+        self.ballots_led.add(m.ballot)
+        last = max((slot for slot, proposals in self.proposed.items() if m.ballot in proposals), default=0)
+        for slot in range(1, last):
+            if slot not in self.chosen and m.ballot not in self.proposed.get(slot, ()):
+                return f"{node} leads ballot {m.ballot} and has proposed in slot {last}, but nothing in slot {slot}"
+        return None
 
     @restarted
     def forget_executed(self, node: NodeId) -> None:
         self.executed[node] = 0  # the application is volatile: it executes again from the start
+
+    @eventually("Once the faults have ended, every server executes what clients were told before.", "§2.3; Live, §5")
+    def learners_catch_up(self) -> str | None:
+        for node in self.facts.ids:
+            if self.executed.get(node, 0) < self.answered_before_heal:
+                return f"{node} has executed {self.executed.get(node, 0)} of {self.answered_before_heal} slots"
+        return None
+
+    @replied
+    def note_answer(self, node: NodeId, op: OpId, command: Any, result: object) -> None:
+        if self.facts.healed_at is None:
+            self.answered_before_heal = max(self.answered_before_heal, self.slot_of.get(command, 0))
 
     @sometimes("A leader was elected.")
     @sent(Heartbeat)
@@ -459,7 +513,6 @@ class StateMachine(Voting):
     @sometimes("The leader changed.")
     @sent(Heartbeat)
     def leader_changed(self, node: NodeId, dst: NodeId, m: Heartbeat) -> bool:
-        self.ballots_led.add(m.ballot)
         return len(self.ballots_led) > 1
 
 

@@ -294,6 +294,8 @@ class Voting(Observer):
 
     def begin(self) -> None:
         self.asked: set[Any] = set()  # by clients
+        self.begun: dict[Ballot, tuple[NodeId, int]] = {}  # by whom, in which of its lives
+        self.life: dict[NodeId, int] = {}
         self.promised: dict[NodeId, Ballot] = {}  # the highest that the acceptor has told anyone
         self.proposed: dict[Instance, dict[Ballot, Any]] = {}
         self.votes: dict[tuple[Instance, NodeId], dict[Ballot, Any]] = {}  # in order of writing
@@ -329,6 +331,10 @@ class Voting(Observer):
     @sent(Promise)
     def note_promise(self, node: NodeId, dst: NodeId, m: Any) -> None:
         self.promised[node] = max(self.promised.get(node, m.ballot), m.ballot)
+
+    @restarted
+    def note_life(self, node: NodeId) -> None:
+        self.life[node] = self.life.get(node, 0) + 1
 
     def vote(self, node: NodeId, instance: Instance, ballot: Ballot, value: Any) -> None:
         self.votes.setdefault((instance, node), {})[ballot] = value
@@ -372,8 +378,10 @@ class Voting(Observer):
     @replied
     def durability(self, node: NodeId, op: OpId, command: Any, result: object) -> str | None:
         instance = self.answers(node, command, result)
-        if instance is None or instance not in self.chosen:
+        if instance is None:
             return None
+        if instance not in self.chosen:
+            return f"{node} answered {command} before anything was chosen that this could rest on"
         self.answered[instance] = self.chosen[instance][1]
         return self._kept(instance, f"{node} answered {command}")
 
@@ -395,6 +403,15 @@ class Voting(Observer):
             return None
         return f"{event}, and only the disks of {' and '.join(holders) or 'nobody'} hold {value}"
 
+    @always("Each ballot has its own number.", "§2.5; The Part-Time Parliament, B1")
+    @sent(Prepare)
+    def unique_ballots(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
+        now = node, self.life[node]
+        owner, life = self.begun.setdefault(m.ballot, now)
+        if (owner, life) == now:
+            return None
+        return f"{node} begins ballot {m.ballot}, which {'it' if owner == node else owner} has begun before"
+
     @always("What an acceptor has promised never gets less, whatever it goes through.", "§2.5; Voting.tla, Next")
     @wrote("promised")
     def promise_monotonicity(self, node: NodeId, before: dict[str, Any]) -> str | None:
@@ -408,6 +425,14 @@ class Voting(Observer):
         if node not in self.promised or written >= self.promised[node]:
             return None
         return f"{node} promised {self.promised[node]}, and after a restart knows only of {written}"
+
+    @always("A refusal tells the promise that forbids to do as asked.", "§2.2: it should inform the proposer")
+    @sent(Nack)
+    def refusals_are_true(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
+        promised = self.facts.written(node).promised
+        if m.promised == promised and m.ballot <= promised:
+            return None
+        return f"{node} refuses ballot {m.ballot} because of a promise to {m.promised}, but has promised {promised}"
 
     @always("Once a value is chosen, every higher-numbered proposal issued has that value.", "P2b, §2.2")
     @sent(Accept)
@@ -518,6 +543,14 @@ class Consensus(Voting):
         self.vote(node, THE_ONE, accepted.ballot, accepted.value)
         return self._same_as_chosen(f"{node} accepted", THE_ONE, accepted.ballot, accepted.value)
 
+    @always("An acceptor remembers the highest-numbered proposal that it ever accepted.", "§2.2; Paxos.tla, maxVBal")
+    @wrote("accepted")
+    def highest_accepted_kept(self, node: NodeId, before: dict[str, Any]) -> str | None:
+        accepted, known = self.facts.written(node).accepted, before["accepted"]
+        if known is None or (accepted is not None and accepted.ballot >= known.ballot):
+            return None
+        return f"{node} forgets that it has accepted {known}, for {accepted or 'nothing'}"
+
     @part_of(Voting.agreement)
     @replied
     def agreement_of_answers(self, node: NodeId, op: OpId, command: Any, result: object) -> str | None:
@@ -570,4 +603,5 @@ PROTOCOL = ProtocolSpec(
     parse=parse,
     history=None,
     events=300,  # once a value is chosen, rivals have hardly anything left to disagree about
+    sizes=(5, 3),  # among three a majority is oneself and one other, which hides much
 )
