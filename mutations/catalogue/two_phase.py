@@ -116,8 +116,9 @@ CATALOGUE = (
         breaks=("ac5_termination",),
         clause="TMAbort: the manager may abort as long as it has not decided",
         message=(
-            "two_phase: do not abort while votes are coming in\n\n"
-            "Most aborts were of transactions whose last vote was already on its way."
+            "Do not abort while votes are coming in\n\n"
+            "Nearly all aborts were of transactions whose last vote was already on its way. As long as somebody has "
+            "prepared the others will follow, so it is cheaper to wait."
         ),
         edits=(
             Replace(
@@ -135,8 +136,9 @@ CATALOGUE = (
         breaks=("tc_consistent",),
         clause="§3: only the manager's Commit commits; until it has decided it may still abort",
         message=(
-            "two_phase: one round trip less for the last voter\n\n"
-            "Whoever votes last knows that all have prepared. It need not wait to be told."
+            "Save the last voter a round trip\n\n"
+            "Whoever votes last knows that all have prepared: the manager can only commit. So it commits at once, and "
+            "releases what it holds without waiting to be told."
         ),
         edits=(
             Replace(

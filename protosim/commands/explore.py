@@ -36,7 +36,7 @@ from protosim.options import (
 )
 from protosim.output import Answer, Output
 from protosim.program import Program, StateProgram, load_model, nearest, spec_of
-from protosim.run import simulate
+from protosim.run import says, simulate
 from protosim.scenario import Scenario
 from protosim.shrink import broken_name
 
@@ -53,7 +53,8 @@ GAVE_UP = {
     "states": "it may not keep more states",
     "seconds": "the budget ran out",
     "memory": "it may not use more memory",
-    "interrupt": "interrupted",
+    "interrupt": "it was interrupted",
+    "clocks": "nodes read their clocks, which stand still here: what passing time brings about was left out",
 }
 
 
@@ -70,7 +71,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     most = f"messages on their way at once, of those that will ever arrive (default {DEFAULTS['messages']})"
     add("--messages", metavar="N", type=whole(1, 100), help=most)
-    add("--commands", metavar="N", type=whole(1, 1000), help="commands that each request chooses from (default 1)")
+    add(
+        "--command", metavar="WORDS", action="append", default=[], dest="commands",
+        help="what a request may ask, as in a transcript: 'put x 1' (repeatable; default: one command of the workload)",
+    )  # fmt: skip
     add("--depth", metavar="N", type=whole(1, 10_000), help="events of a schedule at most (default: any number)")
     add(
         "--set", metavar="SWITCH=VALUE", action="append", default=[], dest="switches",
@@ -118,8 +122,8 @@ def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
     missed = [name for name in goals if name not in space.watch.reached]
     covered = f"every schedule of {bounds}"
     data = _fields(program, found, covered) | {"bounds": attrs.asdict(bounds), "symmetry": symmetric, "missed": missed}
-    if space.clock_read:
-        out.prose("Clocks were read, which stand still here: what only passing time brings about was not explored.")
+    if space.nodes.clock_read and found.ended == "exhausted":
+        found.ended = "clocks"
     if found.broken is not None:
         return _broke(space, system.events_of(found.path), found, path, data, out)
     if missed and found.ended == "exhausted":
@@ -134,11 +138,22 @@ def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
 
 def bounds_of(args: argparse.Namespace, program: Program) -> Bounds:
     """What the command line says. Raises UserError for a size that the protocol cannot have, or an unknown timer."""
-    given = {name: getattr(args, name) for name in (*COUNTED, "messages", "commands", "depth")}
+    given = {name: getattr(args, name) for name in (*COUNTED, "messages", "depth")}
     chosen = {name: number for name, number in given.items() if number is not None}
     timers = dict(_timer(setting, program) for setting in args.timers)
     nodes = _size(args, program.name, program.spec)
-    return Bounds(nodes=nodes, timers=timers, lossless=bool(args.liveness), **chosen)
+    for words in args.commands:
+        _require_command(words, program)
+    return Bounds(
+        nodes=nodes, timers=timers, commands=tuple(args.commands), lossless=bool(args.liveness), **chosen
+    )
+
+
+def _require_command(words: str, program: Program) -> None:
+    try:
+        program.spec.parse(1, tuple(words.split()))
+    except Exception as error:
+        raise UserError(f"--command: {brief(words)!r} is no command of {program.name}: {says(error)}.") from None
 
 
 def _size(args: argparse.Namespace, name: str, spec: Any) -> int:
@@ -230,12 +245,12 @@ def _spell_loop(lasso: Lasso) -> str:
 
 def _explore_model(args: argparse.Namespace, out: Output) -> Answer:
     program = load_model(args.protocol, args.mutant, args.source)
-    for name in (*COUNTED, "messages", "commands", "output"):
+    for name in (*COUNTED, "messages", "output"):
         if getattr(args, name) is not None:
             raise UserError(f"--{name}: {program.name} is a model of shared state, which has none.")
-    for name, given in (("set", args.switches), ("timer", args.timers), ("warning", args.warnings)):
-        if given:
-            raise UserError(f"--{name}: {program.name} is a model of shared state, which has none.")
+    given = {"set": args.switches, "timer": args.timers, "warning": args.warnings, "command": args.commands}
+    for name in (name for name, values in given.items() if values):
+        raise UserError(f"--{name}: {program.name} is a model of shared state, which has none.")
     size = _size(args, program.name, program.spec)
     space = ModelSpace(program.spec, size, symmetric=bool(args.symmetry))
     out.say(f"Exploring {subject(program)}: {size} participants.")
@@ -335,6 +350,7 @@ def _conclude(found: Explored, covered: str, data: dict[str, Any], out: Output) 
     if found.ended == "exhausted":
         out.verdict("ok", f"{covered}: exhausted, and nothing broke.")
         return Answer("ok", data)
-    data["message"] = f"Nothing broke up to depth {found.depth}, but {GAVE_UP[found.ended]} before it was exhausted."
+    how = "" if found.ended == "clocks" else " before all was explored"
+    data["message"] = f"Nothing broke up to depth {found.depth}, but {GAVE_UP[found.ended]}{how}."
     out.verdict("inconclusive", data["message"])
     return Answer("inconclusive", data)

@@ -13,7 +13,7 @@ class Bounds:
     timeouts: int = 2  # of all timers together
     timers: dict[str, int | None] = attrs.field(factory=dict)  # of these timers alone; None: any number, uncounted
     requests: int = 2
-    commands: int = 1  # that each request chooses from
+    commands: tuple[str, ...] = ()  # in words, that each request chooses from; none: one of the workload
     crashes: int = 1  # each with a restart, between two events
     cuts: int = 0  # crashes between two effects of an event
     duplications: int = 0
@@ -29,6 +29,7 @@ class Bounds:
         missing = "".join(f"; no {name}" for name in COUNTED if not getattr(self, name))
         most = ", ".join([*said, _count(self.messages, "messages") + " on their way"])
         missing += "".join(f"; any number of the timer {timer}" for timer, n in self.timers.items() if n is None)
+        missing += f"; requests are {' or '.join(self.commands)}" if self.commands and self.requests else ""
         missing += "; no message lost" if self.lossless else ""
         return f"{_count(self.nodes, 'nodes')} with at most {most}{missing}"
 

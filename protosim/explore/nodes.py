@@ -84,7 +84,7 @@ class Nodes:
 
     def handle(self, state: NodeState, event: Event) -> list[Effect]:
         """Let the node handle the event: its effects; `self.node` is the node afterwards. Raises ProtocolFailure."""
-        self.node: Any = self._boot(state) if event.kind == START else self._thaw(state)
+        self.node: Any = self._boot(state) if event.kind == START else self.thaw(state)
         node = self.node
         try:
             if event.kind == DELIVER:
@@ -122,7 +122,7 @@ class Nodes:
         node.switches = self.switches
         return node
 
-    def _thaw(self, state: NodeState) -> Node[Any]:
+    def thaw(self, state: NodeState) -> Node[Any]:
         node = self._boot(state)
         node.__dict__.update((name, thaw(content)) for name, content in state.volatile)
         return node

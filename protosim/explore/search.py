@@ -14,7 +14,7 @@ import attrs
 from protosim.explore.bounds import Limits
 from protosim.watchdog import watched
 
-Ended = Literal["exhausted", "broken", "failed", "states", "seconds", "memory", "interrupt"]
+Ended = Literal["exhausted", "broken", "failed", "states", "seconds", "memory", "interrupt", "clocks"]
 LOOK = 512  # states after which limits and progress are looked at
 
 

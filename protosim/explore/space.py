@@ -238,12 +238,18 @@ class Space:
             paid = self.spending.spend(spent, ("requests",))
             seen = self.watch.seen[record].requests
             new = 1 + self.spending.count(spent, "requests")
-            wanted = [(new, self.program.spec.workload(new, bits)) for bits in range(self.bounds.commands)]
+            wanted = [(new, command) for command in self._commands(new)]
             if self.retries:
                 wanted += [(r.op, r.command) for r in seen if not r.answered]
             for op, command in wanted if paid >= 0 else ():
                 asked += [(self.number(Event(REQUEST, at, content=command, op=op)), at, paid) for at in range(self.n)]
         return asked
+
+    def _commands(self, op: int) -> list[Any]:
+        """What a client may ask in its op-th request."""
+        spec = self.program.spec
+        given = [spec.parse(op, tuple(words.split())) for words in self.bounds.commands]
+        return given or [spec.workload(op, 0)]
 
     def _add_rare(self, found: list[Next], state: State) -> None:
         """Duplicated messages, and crashes half-way through an event."""

@@ -6,6 +6,7 @@ disks that were read, and no others, are found by walking a tree of them.
 """
 
 from collections.abc import Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 import attrs
@@ -145,23 +146,29 @@ class Watch:
         self._numbers: dict[Seen, int] = {}
         self._subscribe(warnings)
         observers = [self._observer(kind, ()) for kind in spec.observers]
+        blank = View(self, [DiskImage(spec.disk) for _ in ids], [False for _ in ids])
         for observer in observers:
+            observer.facts = blank
             observer.begin()
         self.number(Seen(tuple(map(self._freeze, observers))))
 
     def _subscribe(self, warnings: Sequence[str]) -> None:
-        """As a world does it, but with no early warnings other than these."""
+        """As a world does it, but with no early warnings other than these. One that is not asked for is told only if
+        it has history variables in common with a method that is; the others' history need not be kept apart."""
         self.on: dict[str, list[tuple[int, Any, Invariant | None]]] = {}
         self.eventually: list[tuple[int, Any, Invariant]] = []
         for place, observer in enumerate(self.spec.observers):
+            told = [function for function in methods(observer).values() if hasattr(function, "_fact")]
+            asked = [function for function in told if not _is_warning(function) or _name(function) in warnings]
+            for function in told:
+                invariant = getattr(function, "_invariant", None) if function in asked else None
+                if function in asked or _entangled(observer, function, told, asked):
+                    fact, about = function._fact
+                    for name in [f"{fact} {each}" for each in about] or [fact]:
+                        self.on.setdefault(name, []).append((place, function, invariant))
             for function in methods(observer).values():
                 invariant = getattr(function, "_invariant", None)
-                wanted = invariant is None or invariant.mode != "warning" or invariant.name in warnings
-                if hasattr(function, "_fact") and wanted:
-                    fact, about = function._fact
-                    for told in [f"{fact} {each}" for each in about] or [fact]:
-                        self.on.setdefault(told, []).append((place, function, invariant))
-                elif invariant is not None and invariant.mode == "eventually":
+                if invariant is not None and invariant.mode == "eventually":
                     self.eventually.append((place, function, invariant))
 
     def number(self, seen: Seen) -> int:
@@ -233,6 +240,47 @@ class Watch:
         observers = tuple(map(self._freeze, telling.observers))
         seen = Seen(observers, tuple(telling.requests.values()), tuple(telling.history))
         return self.number(seen), list(telling.view.reads)
+
+
+def _is_warning(function: Any) -> bool:
+    return hasattr(function, "_invariant") and function._invariant.mode == "warning"
+
+
+def _name(function: Any) -> str:
+    name: str = function._invariant.name
+    return name
+
+
+def _entangled(observer: type[Observer], function: Any, told: list[Any], asked: list[Any]) -> bool:
+    """Whether the function has history variables in common with one of those, perhaps by way of others."""
+    variables = {each: _variables(observer, each.__code__, set()) for each in told}
+    reached = set[str]().union(*[variables[each] for each in asked])
+    growing = True
+    while growing:
+        more = [names for names in variables.values() if names & reached and not names <= reached]
+        growing = bool(more)
+        reached.update(*more)
+    return bool(variables[function] & reached)
+
+
+def _variables(observer: type[Observer], code: CodeType, seen: set[CodeType]) -> set[str]:
+    """The history variables that the code, and what it calls of the observer's own, may mean by a name."""
+    seen.add(code)
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    inner += [defined for name in code.co_names for defined in _definitions(observer, name)]
+    found = set(code.co_names) & _history(observer)
+    return found.union(*[_variables(observer, each, seen) for each in inner if each not in seen])
+
+
+def _definitions(observer: type[Observer], method: str) -> list[CodeType]:
+    """Of the class and of what it extends."""
+    defined = [cls.__dict__[method] for cls in observer.__mro__ if method in cls.__dict__]
+    return [function.__code__ for function in defined if isinstance(function, FunctionType)]
+
+
+def _history(observer: type[Observer]) -> set[str]:
+    """What `begin` sets."""
+    return {name for begin in _definitions(observer, "begin") for name in begin.co_names}
 
 
 class Telling:
