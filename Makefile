@@ -9,11 +9,11 @@ STAMP := $(VENV)/.ready
 # Pyright is the locked one, on the locked Node.js: it need not ask the network for a newer.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test lint bench soak kills lock clean
+.PHONY: help setup demo test lint bench soak explore kills lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## create .venv with the locked packages and the protosim command
 	@:
@@ -52,6 +52,9 @@ bench: setup ## measure speed beside its peers, as ratios; writes docs/benchmark
 
 soak: setup ## ten million events of the full portfolio over the reference
 	$(RUN) -m protosim soak raft --jobs 2 --write
+
+explore: setup ## go through every schedule within bounds, of all models and protocols; writes docs/explore.md
+	$(RUN) -m protosim explore --write
 
 kills: setup ## hunt every catalogued mutant and compare with the expected table
 	$(RUN) -m protosim kills raft --jobs 2

@@ -66,9 +66,9 @@ def brief(text: str) -> str:
 # -- Options -----------------------------------------------------------------------------------------
 
 
-def add_program(parser: argparse.ArgumentParser) -> None:
+def add_program(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
     """PROTOCOL, --mutant, --source: what is run."""
-    parser.add_argument("protocol", metavar="PROTOCOL", help="a file of protocols/, by its name")
+    parser.add_argument("protocol", metavar="PROTOCOL", nargs=nargs, help="a file of protocols/, by its name")
     parser.add_argument(
         "--mutant", metavar="ID", action="append", default=[],
         help="put this bug in (repeatable); `protosim list mutations PROTOCOL` has them",

@@ -6,6 +6,9 @@ covered. One that a limit has ended is inconclusive (2).
 """
 
 import argparse
+import os
+import platform
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from protosim.api import ModelSpec
 from protosim.commands.hunt import default_name, tell_saved
 from protosim.counterexample import Counterexample, describe
 from protosim.errors import UserError
+from protosim.explore import page
 from protosim.explore.bounds import COUNTED, Bounds, Limits
 from protosim.explore.lasso import Fair, Graph, Lasso
 from protosim.explore.model import ModelSpace
@@ -59,7 +63,7 @@ GAVE_UP = {
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    add_program(parser)
+    add_program(parser, nargs="?")
     add = parser.add_argument
     add("--nodes", type=whole(1, LARGEST_CLUSTER), help="nodes, or a model's participants (default: its own)")
     for name in COUNTED:
@@ -96,12 +100,40 @@ def options(parser: argparse.ArgumentParser) -> None:
     add("--budget", metavar="SECONDS", type=seconds, help="give up after that time")
     add("--memory", metavar="MB", type=whole(64, 10**6), default=MEMORY, help=f"give up above (default {MEMORY:,})")
     add("-o", "--output", metavar="FILE", help="where to save what broke (default: counterexample-….json, here)")
+    add("--write", action="store_true", help="instead, run the collection of docs/explore.md and write it, below here")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
+    if args.write:
+        return _write(args, out)
+    if args.protocol is None:
+        raise UserError("PROTOCOL is missing; see protosim explore --help.")
     if isinstance(spec_of(args.protocol), ModelSpec):
         return _explore_model(args, out)
     return _explore_protocol(args, out)
+
+
+def _write(args: argparse.Namespace, out: Output) -> Answer:
+    """The collection, line by line."""
+    if args.protocol is not None:
+        raise UserError("--write runs a collection of its own: leave the protocol out.")
+    path = Path("docs", "explore.md")
+    files.require_writable(path)
+    rows: dict[str, tuple[str, ...]] = {}
+    for section in page.SECTIONS:
+        out.heading(section.title)
+        for line in section.lines:
+            rows[line] = page.row(line, page.measure(line))
+            out.prose(f"{line}: {rows[line][1]}, {rows[line][2]} states, {rows[line][-1]} s")
+    files.write(path, page.page(rows, _about()))
+    out.say(f"Wrote {path}.")
+    return Answer("ok", {"rows": list(rows.values())})
+
+
+def _about() -> str:
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+    return f"`protosim explore --write`, {datetime.now(UTC):%Y-%m-%d}, {python}, {machine}."
 
 
 # -- Protocols ---------------------------------------------------------------------------------------

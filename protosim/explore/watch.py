@@ -126,6 +126,9 @@ class View:
         self.reads[at, 2 * len(self.places)] = None
         return self.alive[at]
 
+    def clock(self, node: NodeId) -> int:
+        return self.now
+
     def parted(self) -> bool:
         return False
 

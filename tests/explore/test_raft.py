@@ -11,6 +11,7 @@ import pytest
 
 from protosim.explore.bounds import Bounds, Limits
 from protosim.explore.lasso import Graph
+from protosim.explore.nodes import Event
 from protosim.explore.search import Explored, Search
 from protosim.explore.space import Space, State
 from protosim.explore.story import scenario, unhurt
@@ -19,7 +20,7 @@ from protosim.narrate import spell, state_of
 from protosim.program import Program, from_source, load, reference
 from protosim.run import LocalHost, make_world, simulate
 from protosim.scenario import Choice, Scenario, Step
-from protosim.script import ScriptedWorld, sent_keys
+from protosim.script import ScriptedWorld
 from protosim.shrink import broken_name
 from protosim.values import to_wire
 
@@ -167,11 +168,8 @@ def in_space(explored: Space, depth: int) -> list[set[Any]]:
 
 def _described(explored: Space, state: State) -> Any:
     nodes = [explored.states.of[number] for number in state[:3]]
-    flying = sorted(
-        (explored.ids[event.src], explored.ids[event.at], spell(event.content))
-        for event in map(explored.events.of.__getitem__, state[5:])
-        if not hasattr(event, "event")
-    )
+    events = [explored.events.of[event] for event in state[5:]]
+    flying = sorted((explored.ids[e.src], explored.ids[e.at], spell(e.content)) for e in events if isinstance(e, Event))
     spelled = tuple(state_of(explored.nodes.thaw(node)) for node in nodes)
     asked = bool(explored.watch.seen[state[3]].requests)
     return spelled, tuple(node.timers for node in nodes), tuple(flying), asked
