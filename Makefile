@@ -9,6 +9,9 @@ STAMP := $(VENV)/.ready
 # Pyright is the locked one, on the locked Node.js: it need not ask the network for a newer.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
+# Those that run; a model of shared state is explored instead.
+PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -l '^PROTOCOL = ProtocolSpec' protocols/*.py))
+
 .PHONY: help setup demo test lint bench soak explore kills lock clean
 .DEFAULT_GOAL := help
 

@@ -37,5 +37,8 @@ def find(protocol: str, name: str, source: str) -> Mutation:
     for mutation in made.values():
         if bare in (mutation.id.removeprefix(f"{protocol}."), *mutation.aliases):
             return known.get(mutation.id, mutation)
-    ids = [*known, *made]
-    raise UserError(f"{protocol} has no mutant {name}{nearest(f'{protocol}.{bare}', ids)}.")
+    other = name.partition(".")[0]
+    if name in catalogue.load(other):
+        raise UserError(f"{name} is a mutant of {other}, not of {protocol}.")
+    near = nearest(f"{protocol}.{bare}", dict.fromkeys((*known, *made)))
+    raise UserError(f"{protocol} has no mutant {name}{near or f'; `protosim list mutations {protocol}` has them'}.")

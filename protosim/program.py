@@ -46,7 +46,10 @@ def nearest(name: str, known: Iterable[str], what: str) -> UserError:
     """The error for an unknown name, with the closest known ones."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    advice = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(known)}."
+    if close:
+        advice = f"did you mean {', '.join(close[:-1])}{' or ' if close[1:] else ''}{close[-1]}?"
+    else:
+        advice = f"there are: {', '.join(known)}." if known else "there is none."
     return UserError(f"There is no {what} {name!r}: {advice}")
 
 

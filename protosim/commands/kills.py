@@ -12,6 +12,7 @@ from pathlib import Path
 
 import attrs
 
+import mutations
 from mutations import catalogue, engine
 from protosim import files, kills, operatorkills
 from protosim.killpage import page, page_of
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
 
 def _catalogue(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
     known, table = catalogue.load(protocol), kills.expected(protocol)
-    rows = _measure(protocol, args.ids or list(known), SEEDS, EVENTS, args, out)
+    rows = _measure(protocol, _named(protocol, args.ids) or list(known), SEEDS, EVENTS, args, out)
     if args.update:
         table = kills.merged(table, rows, known)
         _write(kills.path_of(protocol), kills.text(table.values()), out)
@@ -53,7 +54,7 @@ def _catalogue(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
 def _operators(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
     made = engine.generated(protocol, reference(protocol).source)
     table, same = operatorkills.expected(protocol), operatorkills.catalogued(protocol)
-    ids = args.ids or [id for id in made if id not in same]
+    ids = _named(protocol, args.ids) or [id for id in made if id not in same]
     rows = _measure(protocol, ids, 1, operatorkills.EVENTS, args, out)
     if args.update:
         table = operatorkills.updated(table, same, rows, made, args.events or operatorkills.EVENTS)
@@ -63,6 +64,11 @@ def _operators(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
     share = operatorkills.share(table, kills.expected(protocol))
     data: dict[str, object] = {"operators": {**attrs.asdict(share), "unexplained": share.unexplained}}
     return _answer(rows, found, str(share), data, out)
+
+
+def _named(protocol: str, names: Sequence[str]) -> list[str]:
+    """The ids of the mutants that the command line names. Raises UserError for one that there is not."""
+    return [mutations.find(protocol, name, reference(protocol).source).id for name in names]
 
 
 def _measure(

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import mutations
 from mutations.entry import DriftKind, Mutation, Replace
 from protosim.errors import UserError
+from protosim.program import reference
 
 from .conftest import MUTANT, Cli, Edited
 
@@ -22,13 +24,22 @@ HUGE = "9" * 5000
     ("words", "says"),
     [
         (["hnt", "raft"], "There is no command 'hnt': did you mean hunt?"),
-        (["hunt", "rft"], "There is no protocol 'rft': did you mean raft?"),
+        (["run", "rft"], "There is no protocol 'rft': did you mean raft or raft_whole?"),
+        (["hunt", "paxso"], "There is no protocol 'paxso': did you mean paxos or multi_paxos?"),
+        (["mutate", "rft", "x"], "There is no protocol 'rft': did you mean raft"),
+        (["kills", "rft"], "There is no protocol 'rft': did you mean raft"),
+        (["soak", "rft"], "There is no protocol 'rft': did you mean raft"),
+        (["explore", "rft"], "There is no protocol 'rft': did you mean raft"),
         (["hunt"], "PROTOCOL is missing"),
         (["hunt", "raft", "paxos"], "'paxos' is one word too many"),
         (["hunt", "raft", "--sede", "1"], "there is no option --sede; did you mean --seed?"),
         (["hunt", "raft", "--seed"], "--seed needs a value"),
-        (["hunt", "raft", "--mutant", "vote_once_per_trm"], "the nearest is raft.vote_once_per_term"),
-        (["mutate", "raft", "vote_once_per_trm"], "the nearest is raft.vote_once_per_term"),
+        (["hunt", "raft", "--mutant", "vote_once_per_trm"], "the nearest are raft.vote_once_per_term"),
+        (["mutate", "raft", "vote_once_per_trm"], "the nearest are raft.vote_once_per_term"),
+        (["kills", "raft", "vote_once_per_trm"], "the nearest are raft.vote_once_per_term"),
+        (["kills", "raft", "--operators", "handle_vote/drop-sync/1"], "raft.handle_request_vote/drop-sync/1"),
+        (["run", "raft", "--mutant", "zzz"], "raft has no mutant zzz; `protosim list mutations raft` has them."),
+        (["run", "paxos", "--mutant", MUTANT], f"{MUTANT} is a mutant of raft, not of paxos."),
         (["run", "raft", "--scheduler", "wlk"], "There is no scheduler 'wlk': did you mean walk"),
         (["run", "raft", "--faults", "crahs"], "There is no fault 'crahs': did you mean crash"),
         (["run", "raft", "--faults", "crash:evry=3"], "did you mean every?"),
@@ -41,7 +52,9 @@ HUGE = "9" * 5000
         (["run", "raft", "--set", "batch=" + HUGE], "The switch batch of raft cannot be"),
         (["run", "raft", "--set", "batch"], "--set takes SWITCH=VALUE, not 'batch'"),
         (["list", "protocls"], "did you mean protocols?"),
-        (["list", "mutations", "rft"], "did you mean raft?"),
+        (["list", "mutations", "rft"], "did you mean raft"),
+        (["list", "faults", "--write"], "--write is for `protosim list protocols`, not for faults."),
+        (["run", "paxos", "--set", "batch=1"], "There is no switch of paxos 'batch': there is none."),
         (["score", "fix_raft_safty", "x.py"], "fix_raft_safety"),
     ],
 )
@@ -79,13 +92,45 @@ def test_a_cluster_of_more_than_nine_is_refused(cli: Cli) -> None:
     assert "--nodes takes a whole number from 1 to 9" in cli("run", "raft", "--nodes", "10").err
 
 
+@pytest.mark.parametrize("command", ["run", "hunt", "kills", "soak"])
+def test_a_model_has_no_nodes_to_run(command: str, cli: Cli) -> None:
+    refused = cli(command, "two_phase")
+    assert refused.code == 3
+    assert "two_phase is a model of shared state" in refused.err
+    assert "`protosim explore two_phase`" in refused.err
+    assert refused.out == ""
+
+
+def test_a_cluster_that_a_protocol_cannot_run_with_is_refused_with_the_reason(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = attrs.evolve(reference("raft").spec, smallest=3, largest=5, note_sizes="others make no quorums")
+    monkeypatch.setattr("protocols.raft.PROTOCOL", spec)
+    for command in ("run", "hunt"):
+        few = cli(command, "raft", "--nodes", "2")
+        assert (few.code, few.err) == (3, "--nodes: raft needs 3 nodes or more: others make no quorums.\n")
+        many = cli(command, "raft", "--nodes", "6")
+        assert (many.code, many.err) == (3, "--nodes: raft runs with 5 nodes at most: others make no quorums.\n")
+
+
+@pytest.mark.parametrize("command", ["run", "hunt", "mutate"])
+def test_mutants_that_conflict_are_named_with_the_place(command: str, cli: Cli) -> None:
+    ids = ["handle_request_vote/drop-sync/1", "handle_request_vote/swap-sync-and-send/1"]
+    words = ids if command == "mutate" else [word for id in ids for word in ("--mutant", id)]
+    refused = cli(command, "raft", *words)
+    assert refused.code == 3
+    assert refused.err.startswith(f"raft.{ids[0]} and raft.{ids[1]} both change handle_request_vote: ")
+    assert refused.err.endswith("choose one of them.\n")
+    assert refused.out == ""
+
+
 def test_with_json_a_mistake_is_an_object_too(cli: Cli) -> None:
     refused = cli("hunt", "rft", "--json")
     assert refused.code == 3
     assert refused.data == {
         "schema": "protosim/hunt/1",
         "status": "error",
-        "message": "There is no protocol 'rft': did you mean raft?",
+        "message": "There is no protocol 'rft': did you mean raft or raft_whole?",
     }
     assert cli("hnt", "--json").data["schema"] == "protosim/usage/1"
 
