@@ -53,14 +53,19 @@ lint: setup ## ruff, mypy --strict and pyright
 bench: setup ## measure speed beside its peers, as ratios; writes docs/benchmarks.md
 	$(RUN) -m protosim bench --write
 
-soak: setup ## ten million events of the full portfolio over the reference
-	$(RUN) -m protosim soak raft --jobs 2 --write
+soak: $(PROTOCOLS:%=soak-%) ## ten million events of every unbroken protocol, or of one: make soak-raft
+
+soak-%: setup
+	$(RUN) -m protosim soak $* --jobs 2 --write
 
 explore: setup ## go through every schedule within bounds, of all models and protocols; writes docs/explore.md
 	$(RUN) -m protosim explore --write
 
-kills: setup ## hunt every catalogued mutant and compare with the expected table
-	$(RUN) -m protosim kills raft --jobs 2
+kills: $(PROTOCOLS:%=kills-%) ## hunt every mutant of every protocol, or of one: make kills-raft
+
+kills-%: setup
+	$(RUN) -m protosim kills $* --jobs 2
+	$(RUN) -m protosim kills $* --operators --jobs 2
 
 lock: ## pin anew what pyproject.toml asks for (uses uv)
 	uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 \
