@@ -10,7 +10,7 @@ STAMP := $(VENV)/.ready
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 # Those that run; a model of shared state is explored instead.
-PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -l '^PROTOCOL = ProtocolSpec' protocols/*.py))
+PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -L '^PROTOCOL = ModelSpec' protocols/[a-z]*.py))
 
 .PHONY: help setup demo test lint bench soak explore kills lock clean
 .DEFAULT_GOAL := help
