@@ -193,14 +193,14 @@ class TwoPhaseCommit(Node[CommitDisk]):
 
     # -- The coordinator -----------------------------------------------------------------------------
 
-    def request(self, op: OpId, transaction: Transaction) -> None:
+    def request(self, op: OpId, command: Transaction) -> None:
         """Step 1: ask all participants for their votes."""
         if self.voting:
             self.refuse(op)
             return
-        self.voting, self.transaction, self.asked = op, transaction, self.participants(transaction)
+        self.voting, self.transaction, self.asked = op, command, self.participants(command)
         for participant in self.asked:
-            self.send(participant, Prepare(op, transaction))
+            self.send(participant, Prepare(op, command))
         if not self.unacknowledged:  # or else it is set, and must not be put off
             self.set_timer(RESEND, RESEND_INTERVAL)
 

@@ -12,7 +12,7 @@ VOTES = (
         id="two_phase_commit.vote_on_this_transaction",
         title="A vote on an earlier transaction counts in the vote that goes on.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("ac3_unanimity",),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="The coordinator collects the votes on the transaction. BHG §7.4, step 3",
         edits=(Site("record_vote", "drop-check", "vote_on_this_transaction"),),
     ),
@@ -27,7 +27,7 @@ VOTES = (
         id="two_phase_commit.vote_is_yes_or_no",
         title="An answer that is neither yes nor no counts as a vote, and nobody has voted no.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac3_unanimity", "durability"),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="The decision is to commit if all votes were yes. BHG §7.4, step 3",
         edits=(Site("record_vote", "drop-check", "vote_is_yes_or_no"),),
     ),
@@ -42,7 +42,7 @@ VOTES = (
         id="two_phase_commit.malformed_votes",
         title="While a vote goes on, the coordinator counts whatever comes as a vote.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac3_unanimity", "durability"),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="The coordinator collects yes and no from all participants of the transaction. BHG §7.4, step 3",
         edits=(
             Replace(
@@ -64,7 +64,7 @@ VOTES = (
         id="two_phase_commit.votes_kept",
         title="The votes on one transaction are still there when the next one is voted on.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("ac3_unanimity",),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="The coordinator collects the votes on the transaction. BHG §7.4, step 3",
         edits=(
             Replace("start", "self.forget_vote()", "self.votes = {}\nself.forget_vote()"),
@@ -75,7 +75,7 @@ VOTES = (
         id="two_phase_commit.all_have_voted",
         title="The first vote commits, if it is a yes.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac3_unanimity",),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="The decision is to commit if all votes were yes. BHG §7.3, AC3; §7.4, step 3",
         edits=(Site("try_decide", "drop-check", "all_have_voted"),),
     ),
@@ -83,7 +83,7 @@ VOTES = (
         id="two_phase_commit.nobody_voted_no",
         title="When the last vote comes in, the transaction is committed, whatever the votes were.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac1_agreement",),
+        breaks=("ac1_agreement", "ac2_irrevocability"),
         clause="The decision is to commit if all votes were yes. BHG §7.3, AC3; §7.4, step 3",
         edits=(Site("try_decide", "drop-check", "nobody_voted_no"),),
     ),
@@ -91,7 +91,7 @@ VOTES = (
         id="two_phase_commit.commit_on_any_yes",
         title="A single yes commits, instead of all.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac3_unanimity",),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="The decision is to commit if all votes were yes. BHG §7.3, AC3; §7.4, step 3",
         edits=(
             Replace(
@@ -108,7 +108,7 @@ VOTES = (
         id="two_phase_commit.commit_on_a_majority",
         title="More than half of the participants can commit.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("ac3_unanimity",),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="All participants have to vote yes, not a majority of them. BHG §7.3, AC3",
         edits=(
             Replace(
@@ -122,7 +122,7 @@ VOTES = (
         id="two_phase_commit.silence_is_consent",
         title="When the votes take too long, those that are missing count as yes.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac3_unanimity",),
+        breaks=("ac3_unanimity", "ac1_agreement"),
         clause="A coordinator that waits too long for a vote decides abort. BHG §7.4, timeout actions, step 3",
         edits=(
             Replace(
@@ -274,7 +274,7 @@ DECISIONS = (
         id="two_phase_commit.recover_aborts_what_is_in_doubt",
         title="A participant that restarts in doubt aborts, since it cannot know the decision.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac1_agreement",),
+        breaks=("ac1_agreement", "ac2_irrevocability"),
         clause="Who has voted yes cannot decide alone, after a restart neither. BHG §7.4, uncertainty period, recovery",
         edits=(
             Replace(
@@ -447,7 +447,7 @@ TERMINATION = (
         id="two_phase_commit.aborts_alone_in_doubt",
         title="A participant that waits too long for the decision aborts, although it has voted yes.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac1_agreement",),
+        breaks=("ac1_agreement", "ac2_irrevocability"),
         clause="Who has voted yes is uncertain, and must not decide alone. BHG §7.4, uncertainty period",
         edits=(
             Replace(
@@ -483,7 +483,7 @@ TERMINATION = (
         id="two_phase_commit.believes_an_uncertain_peer",
         title="A participant that has voted yes tells another one that the transaction is committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac3_unanimity", "ac1_agreement"),
+        breaks=("ac1_agreement", "ac3_unanimity", "ac2_irrevocability"),
         clause="Who voted yes and has not received a decision is uncertain, and cannot help. BHG §7.4, cooperative",
         edits=(
             Replace(
@@ -557,9 +557,9 @@ OPTIMISATIONS = (
         edits=(
             Replace(
                 "request",
-                "for participant in self.asked:\n    self.send(participant, Prepare(op, transaction))",
+                "for participant in self.asked:\n    self.send(participant, Prepare(op, command))",
                 "for participant in self.asked:\n"
-                "    self.send(participant, Prepare(op, transaction))\n"
+                "    self.send(participant, Prepare(op, command))\n"
                 "if len(self.asked) == 1:  # nobody to agree with\n"
                 "    self.votes = {self.asked[0]: YES}\n"
                 "    self.try_decide()\n"
@@ -576,15 +576,15 @@ disagree with it: send it the work and the decision together. That takes one rou
         id="two_phase_commit.own_vote_without_a_record",
         title="A coordinator counts on its own participant at once, which has not written that it is prepared.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("ac3_unanimity", "durability", "validity"),
+        breaks=("ac3_unanimity", "ac2_irrevocability", "durability", "validity"),
         clause="A participant writes a yes record before it votes yes, the coordinator's own too. BHG §7.4, DT log",
         edits=(
             Replace(
                 "request",
-                "for participant in self.asked:\n    self.send(participant, Prepare(op, transaction))",
+                "for participant in self.asked:\n    self.send(participant, Prepare(op, command))",
                 "for participant in self.asked:\n"
-                "    self.send(participant, Prepare(op, transaction))\n"
-                "if self.me in self.asked and self.are_free(self.held_here(transaction)):  # no need to ask myself\n"
+                "    self.send(participant, Prepare(op, command))\n"
+                "if self.me in self.asked and self.are_free(self.held_here(command)):  # no need to ask myself\n"
                 "    self.votes[self.me] = YES",
             ),
         ),
@@ -659,11 +659,11 @@ records for five milliseconds, and force them together.
         edits=(
             Replace(
                 "request",
-                "for participant in self.asked:\n    self.send(participant, Prepare(op, transaction))",
-                'self.disk.log.append(Record("begin", op, transaction))\n'
+                "for participant in self.asked:\n    self.send(participant, Prepare(op, command))",
+                'self.disk.log.append(Record("begin", op, command))\n'
                 "self.sync()\n"
                 "for participant in self.asked:\n"
-                "    self.send(participant, Prepare(op, transaction))",
+                "    self.send(participant, Prepare(op, command))",
             ),
             Replace(
                 "recover",

@@ -35,7 +35,7 @@ def test_a_repair_that_leaves_a_part_of_a_bug_scores_nothing(
 @pytest.mark.parametrize(
     "code",
     [
-        "TwoPhaseCommit.request = lambda self, op, transaction: self.refuse(op)",
+        "TwoPhaseCommit.request = lambda self, op, command: self.refuse(op)",
         "TwoPhaseCommit.try_decide = lambda self: self.conclude(ABORT)",
         "TwoPhaseCommit.receive = lambda self, src, m: None",
     ],
