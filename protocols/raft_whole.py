@@ -30,7 +30,7 @@ from protocols.raft import (
 )
 from protocols.raft import workload as puts_and_gets
 from protocols.raft_membership import PROTOCOL as EXTENDED
-from protocols.raft_membership import Chapter4, MembershipRaft, TimeoutNow
+from protocols.raft_membership import SERVERS, Change, Chapter4, MembershipRaft, TimeoutNow, is_quorum
 from protocols.raft_membership import Switches as ExtendedSwitches
 from protocols.raft_membership import workload as extended_workload
 from protocols.raft_snapshots import InstallSnapshot
@@ -39,6 +39,7 @@ from protosim.api import (
     Endurance,
     NodeId,
     OpId,
+    always,
     applied,
     eventually,
     holds,
@@ -131,10 +132,11 @@ class ReadFrom:
 
 @attrs.frozen
 class Switches(ExtendedSwitches):
+    membership: str = switch("fixed", ("fixed",) * 5 + ("single", "joint", "auto"), "how voters change, ch. 4")
     pre_vote: bool = switch(True, (False, True), "ask who would vote before beginning a term, §9.6")
     stickiness: bool = switch(True, (False, True), "who hears a leader ignores candidates, §4.2.3")
     check_quorum: bool = switch(True, (False, True), "a leader that hears from no majority steps down, §6.2")
-    reads: str = switch("read_index", ("log", "read_index", "lease"), "how reads are answered, §6.4")
+    reads: str = switch("read_index", ("log", *("read_index", "lease") * 2), "how reads are answered, §6.4")
     follower_reads: bool = switch(False, (False, True), "followers answer reads too, by the leader's read index, §6.4")
 
 
@@ -448,7 +450,11 @@ class Whole(Chapter4):
 
     def begin(self) -> None:
         super().begin()
-        self.known_when_asked: dict[OpId, tuple[Index, Term]] = {}  # what was committed, and the term of the last leader
+        self.when_asked: dict[OpId, tuple[Index, int]] = {}  # what was committed, and `begun`
+        self.begun = 0  # rounds of heartbeats, of all reigns
+        self.rounds: dict[tuple[Term, Round], tuple[int, int]] = {}  # -> `begun`, and when by the leader's clock
+        self.acked: dict[tuple[Term, NodeId], Round] = {}  # the last
+        self.index_given: dict[OpId, NodeId] = {}  # reads of followers: by whom
         self.promise_of: dict[NodeId, tuple[Term, int]] = {}  # acknowledged: a leader's term, and when by its own clock
         self.new_term_at = 0
         self.behind: dict[NodeId, tuple[Index, int]] = {}  # since the faults ended: up to where to apply, and when
@@ -458,30 +464,77 @@ class Whole(Chapter4):
 
     @requested
     def note_question(self, node: NodeId, op: OpId, command: Command) -> None:
-        self.known_when_asked.setdefault(op, (len(self.committed), self.newest[0]))
+        self.when_asked.setdefault(op, (len(self.committed), self.begun))
         if self.facts.healed_at is not None and node == self.newest[1] and hasattr(command, "value"):
             self.asked_newest_at = self.asked_newest_at or self.facts.now
 
     @warning("A read sees everything that was committed when it was asked.", "§6.4")
     @replied
     def reads_are_fresh(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
-        wanted, seen = self.known_when_asked[op][0], self.applied_by.get(node, 0)
+        wanted, seen = self.when_asked[op][0], self.applied_by.get(node, 0)
         if command.op != "get" or seen >= wanted:
             return None
         return f"{node} answered {command} from {seen} entries, when {wanted} were committed before it was asked"
 
-    @warning("Nobody answers a read after a later leader than it knows of began to lead.", "§6.4, step 3")
-    @replied
-    def reads_know_the_leader(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
-        wanted, known = self.known_when_asked[op][1], self.facts.written(node).term
-        if command.op != "get" or known >= wanted:
-            return None
-        return f"{node} answered {command} in term {known}, when term {wanted} had a leader before it was asked"
+    @sent(Heartbeat)
+    def note_round(self, node: NodeId, dst: NodeId, m: Heartbeat) -> None:
+        if (m.term, m.round) not in self.rounds:
+            self.begun += 1
+            self.rounds[m.term, m.round] = self.begun, self.facts.clock(node)
 
     @sent(HeartbeatAck)
     def note_promise(self, node: NodeId, dst: NodeId, m: HeartbeatAck) -> None:
         if m.round > 0:
             self.promise_of[node] = m.term, self.facts.clock(node)
+            self.acked[m.term, node] = max(self.acked.get((m.term, node), 0), m.round)
+
+    @always("Who answers a read leads: a majority confirmed it since it was asked, or for a lease that lasts.", "§6.4")
+    @sent(ReadFrom)
+    def reads_are_confirmed(self, node: NodeId, dst: NodeId, m: ReadFrom) -> str | None:
+        self.index_given[m.read] = node
+        return self._unconfirmed(node, m.read)
+
+    @part_of(reads_are_confirmed)
+    @replied
+    def own_reads_are_confirmed(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
+        by_log = command.op != "get" or self.facts.switches.reads == "log"
+        return None if by_log or op in self.index_given else self._unconfirmed(node, op)
+
+    def _unconfirmed(self, leader: NodeId, op: OpId) -> str | None:
+        term, asked = self.facts.written(leader).term, self.when_asked[op][1]
+        backing = self._promising(leader, term)
+        for node in self.facts.ids:
+            begun, _ = self.rounds.get((term, self.acked.get((term, node), 0)), (0, 0))
+            if begun > asked:
+                backing.append(node)
+        if is_quorum(self.in_force[leader][1], backing):
+            return None
+        return f"{leader} answered operation {op} in term {term}, and only {' '.join(backing)} confirmed that it leads"
+
+    def _promising(self, leader: NodeId, term: Term) -> list[NodeId]:
+        """Who is behind the leader's lease; without leases, or after it called for an election, itself alone."""
+        promising = [leader]
+        if self.facts.switches.reads == "lease" and term + 1 not in self.told:
+            for node in self.facts.ids:
+                begun, sent_at = self.rounds.get((term, self.acked.get((term, node), 0)), (0, 0))
+                age = self.facts.clock(leader) - sent_at
+                if begun and age * (1_000_000 + CLOCK_DRIFT) < ELECTION_TIMEOUT[0] * (1_000_000 - CLOCK_DRIFT):
+                    promising.append(node)
+        return promising
+
+    @always("Nobody begins to lead while an earlier leader holds a lease.", "§6.4.1")
+    @sent(AppendEntries)
+    def lease_safety(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
+        (term, leader), begins = self.newest, m.term > self.newest[0]
+        if not begins:
+            return None
+        self.newest, self.asked_newest_at = (m.term, node), None
+        if not term or self.facts.written(leader).term != term or not self.facts.up(leader):
+            return None
+        promising = self._promising(leader, term)
+        if promising == [leader] or not is_quorum(self.in_force[leader][1], promising):
+            return None
+        return f"{node} leads term {m.term} while {' '.join(promising)} are behind {leader}'s lease of term {term}"
 
     @warning("Whoever acknowledged a lease elects nobody else before the shortest election timeout is over.", "§6.4.1")
     @sent(Vote, RequestVote)
@@ -494,9 +547,7 @@ class Whole(Chapter4):
         return f"{node} elects in term {m.term}, {since} us after it acknowledged the lease of term {term}"
 
     @sent(AppendEntries)
-    def note_leader(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
-        if m.term > self.newest[0]:
-            self.newest, self.asked_newest_at = (m.term, node), None
+    def note_commitment(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
         if self.facts.healed_at is not None and m.leader_commit > self.applied_by.get(dst, 0):
             self.behind.setdefault(dst, (m.leader_commit, self.facts.now))
 
@@ -545,8 +596,11 @@ class Whole(Chapter4):
 
 
 def workload(op: OpId, bits: int) -> Any:
-    """One request in eight may be for a change of the membership or the leader."""
-    return puts_and_gets(op, bits >> 3) if bits & 7 else extended_workload(op, bits >> 3)
+    """One request in sixteen is for a transfer, and one for a change of the membership or a transfer."""
+    if bits & 15 == 0:
+        first = (bits >> 4) % 5
+        return Change("transfer", SERVERS[first:] + SERVERS[:first])
+    return puts_and_gets(op, bits >> 4) if bits & 15 > 1 else extended_workload(op, bits >> 4 << 1)
 
 
 PROTOCOL = attrs.evolve(
