@@ -107,9 +107,10 @@ _PROMISES = ("always", "warning", "sometimes", "eventually")
 
 
 def functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef]]:
-    """The protocol's functions by dotted name: not those of what judges it."""
+    """The protocol's functions by dotted name: not those of what judges it, nor those that spell something."""
     for definition in definitions(module):
-        if isinstance(definition.node, cst.FunctionDef) and _is_protocol(definition, module):
+        spells = definition.node.name.value in ("__str__", "__repr__")
+        if isinstance(definition.node, cst.FunctionDef) and _is_protocol(definition, module) and not spells:
             yield definition.name, definition.node
 
 

@@ -1,12 +1,11 @@
 """The page about all protocols: what each is made from, what judges it, and what was measured of it."""
 
-import ast
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 import attrs
 
-from protosim import kills, operatorkills
+from protosim import checks, kills, operatorkills
 from protosim.api import ModelSpec, ProtocolSpec
 from protosim.kills import KILLED, ROOT, Row
 from protosim.program import modules, source_of, spec_of
@@ -50,7 +49,7 @@ def _row(spec: ProtocolSpec | ModelSpec) -> Sequence[str]:
     return (
         f"[{spec.name}]({spec.name}-mutants.md)" if entries else spec.name,
         spec.paper,
-        str(len(checks(source_of(spec.name)))),
+        str(len(checks.names(source_of(spec.name)))),
         *(str(modes.count(mode)) for mode in ("always", "warning", "sometimes", "eventually")),
         f"{len(killed)} / {len(entries)}" if entries else "",
         _operators(spec.name, entries),
@@ -59,13 +58,6 @@ def _row(spec: ProtocolSpec | ModelSpec) -> Sequence[str]:
         _sizes(spec),
         ", ".join(switches),
     )
-
-
-def checks(source: str) -> list[str]:
-    """The names of the checks of `holds(...)` in a protocol's source, each once."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    named = [keyword.arg or "" for call in calls if ast.unparse(call.func) == "holds" for keyword in call.keywords]
-    return list(dict.fromkeys(named))
 
 
 def _operators(protocol: str, entries: Iterable[Row]) -> str:

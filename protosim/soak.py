@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from protosim import checks
 from protosim.plan import Wish
 from protosim.program import Program, modules
 from protosim.survey import Seen, Total, survey
@@ -70,11 +71,14 @@ def figures(soaked: list[Soaked]) -> list[tuple[str, ...]]:
     return rows
 
 
-def sole_refusals(soaked: list[Soaked]) -> list[tuple[str, ...]]:
-    """A row a check, below a row of schedulers: how often it alone refused."""
-    checks = sorted({check for each in soaked for check in each.total.refused})
+def sole_refusals(source: str, soaked: list[Soaked]) -> list[tuple[str, ...]]:
+    """A row a check, below a row of schedulers: how often it alone refused. All checks of the protocol's own file are
+    there, and those that it inherits and that refused something."""
+    refused = {check for each in soaked for check in each.total.refused}
     rows: list[tuple[str, ...]] = [("check", *(each.scheduler for each in soaked))]
-    return rows + [(check, *(f"{each.total.refused_alone[check]:,}" for each in soaked)) for check in checks]
+    for check in sorted(refused | set(checks.names(source))):
+        rows.append((check, *(f"{each.total.refused_alone[check]:,}" for each in soaked)))
+    return rows
 
 
 def sentence(each: Soaked) -> str:
@@ -87,12 +91,12 @@ def sentence(each: Soaked) -> str:
     return f"run {number}: {broken.invariant.title}: {broken.sentence}"
 
 
-def page(protocol: str, soaked: list[Soaked], about: str) -> str:
+def page(program: Program, soaked: list[Soaked], about: str) -> str:
     """The report as Markdown."""
     total = sum(each.total.events for each in soaked)
     return "\n".join(
         [
-            f"# Soak of {protocol}",
+            f"# Soak of {program.name}",
             "",
             f"{total:,} events of the unbroken protocol; nothing may fire. {about}",
             "",
@@ -100,7 +104,7 @@ def page(protocol: str, soaked: list[Soaked], about: str) -> str:
             "",
             "How often each check was the sole reason to refuse (0: this scheduler does not test it):",
             "",
-            *_markdown(sole_refusals(soaked)),
+            *_markdown(sole_refusals(program.source, soaked)),
             "",
         ]
     )

@@ -36,10 +36,9 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         files.require_writable(path)
     soaked = _soak(args, out)
     out.say("how often each check alone refused, under the portfolio")
-    portfolio = soaked[0].total
-    out.table([(check, f"{portfolio.refused_alone[check]:,}") for check in sorted(portfolio.refused)], "  ")
+    out.table(soak.sole_refusals(program.source, soaked[:1])[1:], "  ")
     if args.write:
-        files.write(path, soak.page(program.name, soaked, _about(args)))
+        files.write(path, soak.page(program, soaked, _about(args)))
         out.say(f"Wrote {path}.")
     dirty = [each for each in soaked if not each.clean]
     data = {"protocol": program.name, "seed": args.seed, "schedulers": [_fields(each) for each in soaked]}

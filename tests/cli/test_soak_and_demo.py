@@ -32,7 +32,7 @@ def test_a_soak_says_which_run_was_not_clean() -> None:
     assert not soaked[0].clean
     assert soak.sentence(soaked[0]).startswith("run 0: ")
     assert "not" not in dict(zip(soak.figures(soaked)[0], soak.figures(soaked)[1], strict=True))["outcome"]
-    assert "both lead term" in soak.page("raft", soaked, "A test.") or "voted for" in soak.page("raft", soaked, "")
+    assert "both lead term" in soak.page(broken, soaked, "A test.") or "voted for" in soak.page(broken, soaked, "")
 
 
 def test_the_demo_goes_as_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

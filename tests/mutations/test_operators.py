@@ -114,6 +114,39 @@ class Stricter(Figure3):
     assert sites(source) == []
 
 
+def test_only_what_the_parts_of_the_spec_come_to_has_sites() -> None:
+    source = """
+def effect(x):
+    return x > 1
+
+def workload(op, bits):
+    return bits > 3
+
+class Bank:
+    def apply(self, x):
+        if effect(x):
+            return x
+
+    def __str__(self):
+        return "rich" if self.sum > 5 else "poor"
+
+class Node1(Node):
+    def f(self, m):
+        return m.x > 7
+
+class Judge(Figure3):
+    def f(self, m):
+        return m.x > 9
+
+PROTOCOL = ProtocolSpec(name="p", node=Node1, application=Bank, workload=workload, observers=(Judge,))
+"""
+    assert [str(s) for s in sites(source)] == [
+        "apply/invert-decision/1",
+        "effect/loosen-comparison/1",
+        "Node1.f/loosen-comparison/1",
+    ]
+
+
 def test_a_sync_in_a_nested_function_belongs_to_that_function() -> None:
     source = "def f(self):\n    def g():\n        self.sync()\n        return\n    self.sync()\n"
     assert [str(s) for s in sites(source, "drop-sync")] == ["f/drop-sync/1", "g/drop-sync/1"]
