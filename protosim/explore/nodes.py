@@ -1,6 +1,7 @@
 """The nodes of an exploration: states as values, and what a handler makes of one. Handlers are the protocol's own."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import attrs
@@ -8,6 +9,7 @@ import attrs
 from protosim import api
 from protosim.api import SEND, SET_TIMER, Disk, Effect, Log, Node, NodeId
 from protosim.disk import DiskImage, Kept
+from protosim.errors import UserError
 from protosim.explore.freeze import Frozen, Names, freeze, rename, thaw
 from protosim.program import Program
 from protosim.run import failure, make_switches
@@ -148,11 +150,12 @@ class Nodes:
     def after(self, state: NodeState, effects: Sequence[Effect]) -> NodeState:
         """The node's state when all its effects have been carried out; `self.node` has just handled the event."""
         image, timers = self._written(state, effects)
-        volatile = tuple(
-            (name, freeze(content, f"{self.spec.node.__name__}.{name}", self.order))
-            for name, content in self.node.__dict__.items()
-            if name not in HOST_FIELDS
-        )
+        title = self.spec.node.__name__
+        own = [(name, content) for name, content in self.node.__dict__.items() if name not in HOST_FIELDS]
+        for (a, one), (b, other) in combinations(own, 2):
+            if one is other and isinstance(one, (list, dict, set)):
+                raise UserError(f"{title}.{a} and {title}.{b} are one {type(one).__name__}: give each its own.")
+        volatile = tuple((name, freeze(content, f"{title}.{name}", self.order)) for name, content in own)
         return NodeState(state.at, disk_state(self.schema, image), volatile, tuple(sorted(timers)))
 
     def crashed(self, state: NodeState, effects: Sequence[Effect], kept: Kept) -> NodeState:

@@ -57,6 +57,16 @@ def test_a_search_that_gives_up_is_inconclusive_and_says_why(cli: CliOf, limit: 
     del held
 
 
+def test_an_interrupted_search_says_how_far_it_came(cli: CliOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("protosim.explore.space.Space.successors", interrupted)
+    result = cli("explore", "raft", "--json")
+    assert (result.code, result.data["ended"]) == (2, "interrupt")
+    assert "it was interrupted" in result.data["message"]
+
+
 def test_depth_is_part_of_what_is_covered(cli: CliOf) -> None:
     result = cli("explore", "raft", "--depth", 3)
     assert result.code == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from protosim.errors import UserError
 from protosim.explore.bounds import Bounds, Limits
 from protosim.explore.lasso import Graph
 from protosim.explore.nodes import Event
@@ -218,6 +219,13 @@ def test_a_handler_that_fails_is_found_with_the_way_there() -> None:
     run = simulate(program, scenario(plain, plain.events_of(found.path)))
     assert "KeyError" in run.failure
     assert run.failure.startswith(found.broken.sentence.split(",")[0])
+
+
+def test_two_fields_that_are_one_object_are_named() -> None:
+    source = reference("raft").source
+    shared = from_source("raft", source.replace("self.waiting = {}", "self.waiting = self.next_index"))
+    with pytest.raises(UserError, match=r"Raft\.next_index and Raft\.waiting are one dict"):
+        space(shared, SMALL).initial()
 
 
 # -- For ever ----------------------------------------------------------------------------------------
