@@ -46,13 +46,14 @@ from protosim.api import (
     on,
     on_timeout,
     parse_command,
+    part_of,
+    replied,
     restarted,
     sent,
     sometimes,
     stored,
     switch,
     value,
-    warning,
     was_reset,
 )
 
@@ -107,6 +108,11 @@ def most(voters: Iterable[NodeId], nodes: Iterable[NodeId]) -> bool:
 def is_configuration(command: Value | None) -> bool:
     """By its shape: an edited source has classes of its own."""
     return hasattr(command, "outgoing")
+
+
+def is_change(command: Value) -> bool:
+    """The same of what is asked."""
+    return hasattr(command, "servers")
 
 
 @value
@@ -174,6 +180,7 @@ class MembershipRaft(SnapshotRaft):
     servers: tuple[NodeId, ...]  # all that there are, members or not
     configuration: Configuration  # in force
     configured_at: Index  # where it stands in the log; 0: the founders
+    departing: tuple[NodeId, ...]  # are told so, as long as it is not known to be committed
     transferee: NodeId | None  # leaders: who is to take over
 
     def start(self) -> None:
@@ -205,10 +212,18 @@ class MembershipRaft(SnapshotRaft):
         else:
             yield 0, Configuration(self.servers[: self.switches.founders], (), ())
 
+    def in_play(self) -> list[Configuration]:
+        """The latest, and those before it back to the last that is known to be committed."""
+        held = list(self.configurations())
+        settled = next((place for place, (index, _) in enumerate(held) if index <= self.commit_index), len(held))
+        return [configuration for _, configuration in held[: settled + 1]]
+
     def adopt_configuration(self) -> None:
         """Servers use the latest configuration in their log, whether it is committed or not. §4.1"""
         self.configured_at, self.configuration = next(self.configurations())
-        self.peers = tuple(n for n in self.configuration.members if n != self.me)
+        members = sorted({server for configuration in self.in_play() for server in configuration.members})
+        self.peers = tuple(server for server in members if server != self.me)
+        self.departing = tuple(server for server in self.peers if server not in self.configuration.members)
         if self.role is Role.LEADER:
             for peer in self.peers:
                 self.next_index.setdefault(peer, self.last_index)
@@ -239,12 +254,7 @@ class MembershipRaft(SnapshotRaft):
     @on_timeout(ELECTION)
     def start_election(self) -> None:
         """A server that was removed still campaigns until it knows that this is committed. §4.2.2"""
-        electors: set[NodeId] = set()
-        for index, configuration in self.configurations():
-            electors.update(configuration.electors)
-            if index <= self.commit_index:
-                break
-        if holds(campaigner_is_elector=self.me in electors):
+        if holds(campaigner_is_elector=any(self.me in configuration.electors for configuration in self.in_play())):
             super().start_election()
 
     @on(Appended)
@@ -256,31 +266,26 @@ class MembershipRaft(SnapshotRaft):
     # -- Changes (§4.1 to §4.3) ----------------------------------------------------------------------
 
     def request(self, op: OpId, command: Any) -> None:
-        if isinstance(command, Command):
-            if holds(not_handing_over=self.transferee is None):  # §3.10
-                super().request(op, command)
-                self.follow_up()
-            else:
-                self.refuse(op)
-        elif command.op == "transfer":
-            self.transfer(op, command)
-        else:
+        if not isinstance(command, Command):
             self.change(op, command)
+        elif holds(not_handing_over=self.transferee is None):  # §3.10
+            super().request(op, command)
+        else:
+            self.refuse(op)
+        self.follow_up()
 
     def change(self, op: OpId, change: Change) -> None:
-        """An administrator asks for another configuration."""
-        if not holds(
-            change_to_leader=self.role is Role.LEADER,
-            change_while_leading=self.transferee is None,  # §3.10
-        ):
-            self.refuse(op)
-            return
+        """An administrator asks. The leader answers when the change is committed, or at once if it may not be made."""
         wanted = self.wanted(change)
-        if self.may_follow(wanted):
-            self.propose(wanted, op)
-            self.follow_up()
-        else:
+        if not holds(change_to_leader=self.role is Role.LEADER):
             self.refuse(op)
+        elif change.op == "transfer":
+            self.transfer(change)
+            self.reply(op, None)  # it may have begun: the leader will not know whether the other was elected
+        elif self.may_follow(wanted):
+            self.propose(wanted, op)
+        else:
+            self.reply(op, None)
 
     def wanted(self, change: Change) -> Configuration:
         """The configuration that the change asks for; in joint consensus with the voters of the present one beside."""
@@ -309,6 +314,7 @@ class MembershipRaft(SnapshotRaft):
         newcomers = changed.intersection(wanted.voters)
         return holds(
             change_is_allowed=self.switches.membership != "fixed",
+            change_while_leading=self.transferee is None,  # §3.10
             change_changes=wanted != self.configuration,
             voters_remain=bool(wanted.voters),
             one_server_at_a_time=bool(wanted.outgoing) or len(changed) <= 1,  # §4.1
@@ -330,28 +336,30 @@ class MembershipRaft(SnapshotRaft):
         self.advance_commit_index()  # perhaps the leader alone is a majority now
 
     def follow_up(self) -> None:
-        """What a committed configuration asks of the leader: C_new follows C_old,new, whoever appended that (§4.3);
-        a leader that is not in C_new steps down (§4.2.2)."""
+        """What a committed configuration asks of the leader: C_new follows C_old,new, whoever appended that (§4.3); a
+        leader that is not in C_new steps down (§4.2.2). Who else is not in it hears of that, but perhaps not (§4.2.3).
+        """
         if self.role is not Role.LEADER or self.configured_at > self.commit_index:
             return
+        for server in self.departing:
+            self.replicate(server)
         if self.configuration.outgoing:
             self.propose(Configuration(self.configuration.voters, (), self.configuration.learners))
         elif self.me not in self.configuration.voters:
             self.become_follower()
+        elif self.departing:
+            self.adopt_configuration()
 
     # -- Leadership transfer (§3.10) -----------------------------------------------------------------
 
-    def transfer(self, op: OpId, change: Change) -> None:
-        """From here on the leader takes no requests, until somebody else leads or an election timeout has passed. There
-        is no answer: the leader will not know whether the server was elected."""
+    def transfer(self, change: Change) -> None:
+        """From here on the leader takes no requests, until somebody else leads or an election timeout has passed."""
         able = [server for server in change.servers if server in self.configuration.voters and server != self.me]
         if not holds(
             transfer_is_on=self.switches.transfer,
-            transfer_to_leader=self.role is Role.LEADER,
             transferee_votes=bool(able),
             one_transfer_at_a_time=self.transferee is None,
         ):
-            self.refuse(op)
             return
         self.transferee = able[0]
         self.set_timer(TRANSFER, TRANSFER_TIMEOUT)
@@ -434,11 +442,21 @@ class Chapter4(WithSnapshots):
 
     # Fig. 3, with quorums of configurations.
 
-    def is_asked_by(self, entry: Entry, op: OpId, command: Command) -> bool:
-        """A change is answered when its configuration is applied, the last one until then."""
-        if hasattr(command, "servers"):
-            return is_configuration(entry.command)
-        return super().is_asked_by(entry, op, command)
+    @part_of(WithSnapshots.durability)
+    @replied
+    def durability(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
+        """A change is answered also where it is not made."""
+        return None if is_change(command) else super().durability(node, op, command, result)
+
+    @part_of(WithSnapshots.command_committed)
+    @replied
+    def command_committed(self, node: NodeId, op: OpId, command: Command, result: object) -> bool:
+        return not is_change(command)
+
+    @replied
+    def count_progress(self, node: NodeId, op: OpId, command: Command, result: object) -> None:
+        if not is_change(command):
+            super().count_progress(node, op, command, result)
 
     @applied
     def note_committed(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
@@ -447,6 +465,7 @@ class Chapter4(WithSnapshots):
             self.committed_under.append(self.in_force[node][1])
             if is_configuration(command):
                 self.chain.append((index, self.in_force[node][1]))
+                self.answered_since_heal |= self.facts.healed_at is not None  # that is progress too
 
     def is_state(self, state: Value, index: Index) -> bool:
         at, configuration = next(held for held in reversed(self.chain) if held[0] <= index)
@@ -513,7 +532,7 @@ class Chapter4(WithSnapshots):
                 break
         return f"{node} campaigns in term {m.term}, and votes in no configuration that it may believe in"
 
-    @warning("Those who could win an election need quorums that overlap.", "thesis §4.1, §4.3; logless-reconfig")
+    @always("Two servers that could be elected need quorums that overlap.", "thesis §4.1, Fig. 4.3; logless-reconfig")
     @stored("log")
     def quorums_overlap(
         self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
