@@ -440,14 +440,13 @@ class StateMachine(Voting):
     @always("Once a value is chosen, every higher-numbered proposal accepted has that value.", "P2a, §2.2")
     @stored("log")
     def p2a(self, node: NodeId, index: int, removed: tuple[Vote, ...], added: tuple[Vote, ...]) -> str | None:
+        said = None
         for vote in added:
             self.logged.setdefault(node, []).append(vote)
             if vote.ballot != CHOSEN:
                 self.vote(node, vote.slot, vote.ballot, vote.command)
-            said = self._same_as_chosen(f"{node} accepted", vote.slot, vote.ballot, vote.command)
-            if said:
-                return said
-        return None
+                said = said or self._same_as_chosen(f"{node} accepted", vote.slot, vote.ballot, vote.command)
+        return said
 
     @always("An acceptor remembers the highest-numbered proposal that it ever accepted.", "§2.2; Paxos.tla, maxVBal")
     @stored("log")

@@ -587,9 +587,9 @@ def workload(op: OpId, bits: int) -> int:
 
 
 def parse(op: OpId, words: tuple[str, ...]) -> int:
-    """`7`."""
-    (value,) = words
-    return int(value)
+    """`propose 7`."""
+    _, number = words
+    return int(number)
 
 
 PROTOCOL = ProtocolSpec(

@@ -130,6 +130,20 @@ NEW_LEADERS = (
         ),
     ),
     Mutation(
+        id="multi_paxos.gaps_filled_with_writes",
+        title="A new leader fills a gap with a write that no client has asked for.",
+        kind=DriftKind.INVERTED_DECISION,
+        breaks=("validity",),
+        clause="It fills the gap immediately by proposing, as commands, a special no-op. §3",
+        edits=(
+            Replace(
+                "lead",
+                "None if accepted is None else accepted.command",
+                'Command("put", "x") if accepted is None else accepted.command',
+            ),
+        ),
+    ),
+    Mutation(
         id="multi_paxos.round_from_refusals",
         title="A node that restarts begins with round 1 again, and may use a ballot a second time.",
         kind=DriftKind.LOST_DURABILITY,
@@ -225,6 +239,20 @@ ACCEPTORS = (
         ),
         sources=("brooker.co.za blog, 2021-11-16, as discussed in apache/cassandra PR #1327",),
         aliases=("P8",),
+    ),
+    Mutation(
+        id="multi_paxos.votes_over_the_chosen",
+        title="A proposal that comes again overwrites that its command is known to be chosen.",
+        kind=DriftKind.FORGOTTEN_RESET,
+        breaks=("highest_accepted_kept",),
+        clause="An acceptor remembers the highest-numbered proposal that it ever accepted. §2.2",
+        edits=(
+            Replace(
+                "handle_accept",
+                "if m.ballot > self.ballot_at(m.slot):\n    self.record(Vote(m.slot, m.ballot, m.command))",
+                "self.record(Vote(m.slot, m.ballot, m.command))",
+            ),
+        ),
     ),
     Mutation(
         id="multi_paxos.accepts_only_what_it_promised",
@@ -338,7 +366,7 @@ ACCEPTORS = (
         id="multi_paxos.accepted_sent_before_sync",
         title="An acceptor says that it has accepted before that is on its disk.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("durability", "p2b"),
+        breaks=("learned_only_chosen", "durability", "p2b"),
         clause="An acceptor records the response in stable storage before actually sending it. §2.5",
         edits=(
             Replace(
@@ -403,7 +431,7 @@ CHOOSING = (
         id="multi_paxos.request_to_leader",
         title="A node that does not lead proposes its clients' commands.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("p2b", "p2a", "failure"),
+        breaks=("durability", "gaps_are_filled", "linearizability", "p2b", "failure"),
         clause="Clients send commands to the leader, who decides where in the sequence each should appear. §3",
         edits=(Site("request", "drop-check", "request_to_leader"),),
     ),
@@ -492,11 +520,17 @@ LEARNERS = (
         edits=(
             Replace(
                 "execute",
-                "while self.ballot_at(self.executed + 1) == CHOSEN:\n    self.executed += 1",
-                "for slot in sorted(self.votes):\n"
-                "    if slot <= self.executed or self.ballot_at(slot) != CHOSEN:\n"
-                "        continue\n"
-                "    self.executed = slot",
+                "while self.ballot_at(self.executed + 1) == CHOSEN:\n"
+                "    self.executed += 1\n"
+                "    result = self.apply(self.executed, self.votes[self.executed].command)\n"
+                "    if self.executed in self.waiting:\n"
+                "        self.reply(self.waiting.pop(self.executed), result)",
+                "for slot in sorted(slot for slot in self.votes if slot > self.executed):\n"
+                "    if self.ballot_at(slot) == CHOSEN:\n"
+                "        self.executed = slot\n"
+                "        result = self.apply(slot, self.votes[slot].command)\n"
+                "        if slot in self.waiting:\n"
+                "            self.reply(self.waiting.pop(slot), result)",
             ),
         ),
     ),
@@ -520,6 +554,7 @@ LEARNERS = (
         id="multi_paxos.silent_leader",
         title="A leader shows that it lives only once.",
         kind=DriftKind.FORGOTTEN_RESET,
+        breaks=("learners_catch_up", "progress_after_heal"),
         clause="A leader is to be heard before the patience of the others ends. Live, §4.1",
         edits=(Replace("announce", "self.set_timer(HEARTBEAT, HEARTBEAT_INTERVAL)", ""),),
     ),
