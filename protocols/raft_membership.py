@@ -122,6 +122,9 @@ class MemberState(Value):
     sessions: State
     configuration: Value | None  # the last that was applied
 
+    def __str__(self) -> str:
+        return f"{self.sessions}, configuration {self.configuration or 'none'}"
+
 
 class MemberStore:
     """The replicated state machine beside the configuration, which changes nothing else."""

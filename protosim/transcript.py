@@ -384,7 +384,8 @@ def _parse_switches(words: list[str]) -> dict[str, Any]:
     switches: dict[str, Any] = {}
     for word in words:
         name, _, content = word.partition("=")
-        switches[name] = content == "true" if content in ("true", "false") else int(content)
+        word = content == "true" if content in ("true", "false") else content
+        switches[name] = int(content) if content.isdecimal() else word
     return switches
 
 

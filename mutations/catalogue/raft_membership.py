@@ -106,6 +106,11 @@ IN_FORCE = (
         clause="A server must be prepared to fall back to the previous configuration in its log. §4.1",
         edits=(
             Replace(
+                "append_entry",
+                "self.adopt_configuration()",
+                "if isinstance(entry.command, Configuration):\n    self.adopt_configuration()",
+            ),
+            Replace(
                 "store_entries",
                 "self.adopt_configuration()",
                 "if any(isinstance(entry.command, Configuration) for entry in entries):\n"
