@@ -10,6 +10,7 @@ from protosim.explore.search import Pulse
 from protosim.explore.space import Numbers
 from protosim.explore.watch import Broken
 from protosim.narrate import spell
+from protosim.run import says
 
 Next = tuple[int, Any, Broken | None]
 
@@ -48,7 +49,12 @@ class ModelSpace:
     def successors(self, state: Any) -> list[Next]:
         found: list[Next] = []
         for number, act in enumerate(self.acts):
-            after = act.function(self.model, state, *act.who)
+            self.pulse.events += 1
+            try:
+                after = act.function(self.model, state, *act.who)
+            except Exception as error:
+                found.append((number, state, Broken(None, f"{says(error)}, in {act}")))
+                continue
             if after is not None and after != state:
                 found.append((number, self.canonical(after), None))
         return found

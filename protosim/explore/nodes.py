@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from protosim import api
-from protosim.api import SEND, SET_TIMER, Disk, Effect, Log, Node, NodeId
+from protosim.api import CANCEL, RESET, SEND, SET_TIMER, STORE, SYNC, WRITE, Disk, Effect, Log, Node, NodeId
 from protosim.disk import DiskImage, Kept
 from protosim.errors import UserError
 from protosim.explore.freeze import Frozen, Names, freeze, rename, thaw
@@ -171,21 +171,19 @@ class Nodes:
     def _written(self, state: NodeState, effects: Sequence[Effect]) -> tuple[DiskImage, set[str]]:
         image, timers = state.disk.image(self.schema), set(state.timers)
         for effect in effects:
-            match effect[0]:
-                case 1:  # WRITE
-                    image.write(effect[1])
-                case 2:  # STORE
-                    image.store(effect[1], effect[2], effect[3])
-                case 10:  # RESET
-                    image.reset(effect[1], effect[2], effect[3])
-                case 3:  # SYNC
-                    image.sync()
-                case 4:  # SET_TIMER
-                    timers.add(effect[1])
-                case 5:  # CANCEL
-                    timers.discard(effect[1])
-                case _:
-                    pass
+            kind = effect[0]
+            if kind == WRITE:
+                image.write(effect[1])
+            elif kind == STORE:
+                image.store(effect[1], effect[2], effect[3])
+            elif kind == RESET:
+                image.reset(effect[1], effect[2], effect[3])
+            elif kind == SYNC:
+                image.sync()
+            elif kind == SET_TIMER:
+                timers.add(effect[1])
+            elif kind == CANCEL:
+                timers.discard(effect[1])
         return image, timers
 
     def renamed(self, state: NodeState, names: Names) -> NodeState:

@@ -5,7 +5,7 @@ on what observers read of the nodes' disks while they are told. So it is compute
 disks that were read, and no others, are found by walking a tree of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -133,6 +133,21 @@ class View:
         return False
 
 
+_FACTS: dict[Any, Callable[[Effect], Sequence[str]]] = {  # what observers may want to know of an effect
+    SEND: lambda effect: [f"sent {type(effect[2]).__name__}"],
+    WRITE: lambda effect: [f"wrote {name}" for name, _ in effect[1]],
+    STORE: lambda effect: [f"stored {effect[1]}"],
+    RESET: lambda effect: [f"reset {effect[1]}"],
+    APPLY: lambda effect: ["applied"],
+    RESTORE: lambda effect: ["restored"],
+    RESTARTED: lambda effect: ["restarted"],
+}
+
+
+def _nothing(effect: Effect) -> Sequence[str]:
+    return ()
+
+
 class Watch:
     """Records and what is added to them."""
 
@@ -211,25 +226,8 @@ class Watch:
         return (at, tuple(kept)) if kept else None
 
     def _concerns(self, effect: Effect) -> bool:
-        match effect[0]:
-            case "asked" | 7 | 8:  # REPLY, REFUSE
-                return True
-            case 0:  # SEND
-                return f"sent {type(effect[2]).__name__}" in self.on
-            case 1:  # WRITE
-                return any(f"wrote {name}" in self.on for name, _ in effect[1])
-            case 2:  # STORE
-                return f"stored {effect[1]}" in self.on
-            case 10:  # RESET
-                return f"reset {effect[1]}" in self.on
-            case 6:  # APPLY
-                return "applied" in self.on
-            case 9:  # RESTORE
-                return "restored" in self.on
-            case "restarted":
-                return "restarted" in self.on
-            case _:
-                return False
+        kind = effect[0]
+        return kind in (ASKED, REPLY, REFUSE) or any(fact in self.on for fact in _FACTS.get(kind, _nothing)(effect))
 
     def add(
         self, record: int, deed: Deed, disks: list[DiskImage], up: list[bool]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from protosim.program import source_of
+
 CliOf = Any  # conftest.Cli
 
 FEW = ("--requests", 1, "--crashes", 0, "--timeouts", 1)
@@ -156,6 +158,15 @@ def test_a_models_loop_says_where_it_begins(cli: CliOf) -> None:
     result = cli("explore", "two_phase", "--mutant", "working_before_prepare", "--json")
     assert (result.code, result.data["invariant"], result.data["loop_begins_after"]) == (1, "ac5_termination", 4)
     assert cli("explore", "two_phase", "--mutant", "working_before_prepare", "--no-liveness").code == 0
+
+
+def test_a_models_action_that_fails_is_an_error_with_the_way_there(cli: CliOf, tmp_path: Path) -> None:
+    source, title = source_of("two_phase"), '"""RMRcvCommitMsg(rm)."""'
+    path = tmp_path / "edited.py"
+    path.write_text(source.replace(title, f"{title}\n        assert not s.commit_sent"), "utf-8")
+    result = cli("explore", "two_phase", "--source", path, "--nodes", 1, "--json")
+    assert (result.code, result.data["message"]) == (3, "AssertionError: , in rm_rcv_commit_msg(1)")
+    assert [act for act, _ in result.data["story"]] == ["", "rm_prepare(1)", "tm_rcv_prepared(1)", "tm_commit"]
 
 
 @pytest.mark.parametrize("command", ["run", "hunt", "soak", "kills"])
