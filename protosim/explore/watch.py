@@ -126,7 +126,7 @@ class View:
         self.reads[at, 2 * len(self.places)] = None
         return self.alive[at]
 
-    def clock(self, node: NodeId) -> int:
+    def clock(self, node: NodeId | None = None) -> int:
         return self.now
 
     def parted(self) -> bool:
