@@ -85,8 +85,8 @@ def measure(
     jobs: int = 1,
     progress: Callable[[Row], Any] | None = None,
 ) -> list[Row]:
-    """Hunt each mutant under each seed; in `jobs` processes, a mutant in one. Without `forks`, the events that are spent
-    on going on from warnings are not bounded. UserError: an unknown id."""
+    """Hunt each mutant under each seed; in `jobs` processes, a mutant in one. Without `forks`, events that are spent on
+    going on from warnings are not bounded. UserError: an unknown id."""
     rows: list[Row] = []
     calls = ((protocol, id, tuple(seeds), events, shorten, forks) for id in ids)
     with contextlib.closing(in_order(_measure, calls, jobs)) as measured:

@@ -184,6 +184,21 @@ def test_a_list_describes_what_it_lists(cli: Cli) -> None:
     assert invariants["linearizability"]["source"]
 
 
+@pytest.mark.parametrize("kind", ["protocols", "mutations", "invariants", "schedulers", "faults", "tasks"])
+def test_a_list_fits_a_hundred_columns(kind: str, cli: Cli) -> None:
+    lines = cli("list", kind).out.splitlines()
+    assert [line for line in lines if len(line) > 100] == []
+
+
+def test_the_mutants_of_one_protocol_are_its_catalogue_and_what_operators_make(cli: Cli) -> None:
+    rows = cli("list", "mutations", "raft", "--json").data["mutations"]
+    ids = {row["id"]: row["catalogued"] for row in rows}
+    assert ids[MUTANT]
+    assert not ids["raft.Raft/keep-volatile/log"]
+    words = cli("list", "mutations", "raft").out
+    assert "made by operators: lost durability\n    raft.Raft/keep-volatile/" in words
+
+
 def test_kinds_of_lists_are_listed(cli: Cli) -> None:
     assert cli("list", "--json").data["kinds"][0] == "protocols"
     assert "protosim list faults" in cli("list").out

@@ -5,7 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from protosim import kills, soak
+from protosim import kills, operatorkills, soak
 from protosim.commands import demo
 from protosim.hunt import Found
 from protosim.output import Output
@@ -73,3 +73,19 @@ def test_kills_of_chosen_mutants_are_compared_with_what_is_expected(cli: Cli, mo
 def test_kills_are_the_same_in_two_processes() -> None:
     one, two = (kills.measure("raft", [MUTANT], [1, 2], events=60_000, jobs=jobs)[0] for jobs in (1, 2))
     assert attrs.evolve(one, cpu=0, worst_cpu=0) == attrs.evolve(two, cpu=0, worst_cpu=0)
+
+
+def test_kills_of_operator_mutants_are_compared_with_their_table(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = ["raft.Raft/keep-volatile/log", "raft.handle_append_entries/loosen-comparison/1"]
+    table = operatorkills.Table(killed={ids[0]: "durability"}, survives={ids[1]: "Equal."})
+    monkeypatch.setattr(operatorkills, "expected", lambda protocol: table)  # pyright: ignore[reportUnknownLambdaType]
+    words = ("kills", "raft", *ids, "--operators", "--events", "3000", "--json")
+    killed = cli(*words)
+    assert killed.code == 0
+    assert [row["outcome"] for row in killed.data["mutants"]] == ["killed", "survives"]
+    assert killed.data["operators"] == {"all": 2, "killed": 1, "explained": 1, "unexplained": 0}
+    swapped = operatorkills.Table(killed={ids[1]: "durability"}, survives={ids[0]: ""})
+    monkeypatch.setattr(operatorkills, "expected", lambda protocol: swapped)  # pyright: ignore[reportUnknownLambdaType]
+    found = cli(*words)
+    assert found.code == 1
+    assert len(found.data["findings"]) == 2
