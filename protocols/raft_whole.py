@@ -11,6 +11,7 @@ Reading order: messages, state, who hears a leader (§4.2.3), PreVote (§9.6), C
 (§6.4.1), then what must hold.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -445,6 +446,25 @@ KEPT_UP = 2 * ELECTION_TIMEOUT[1]  # so soon has a follower applied what its lea
 ANSWERED = 2 * ELECTION_TIMEOUT[1]  # so soon is a client answered by a leader that can
 
 
+@value
+class Begun:
+    """A round of heartbeats: which one of all, and when it began, by its leader's clock and by one that runs right."""
+
+    number: int
+    by_its: int
+    at: int
+
+
+def lasts(age: int) -> bool:
+    """Whether a lease lasts that began so long ago by the clock of who holds it."""
+    return age * (1_000_000 + CLOCK_DRIFT) < ELECTION_TIMEOUT[0] * (1_000_000 - CLOCK_DRIFT)
+
+
+def may_last(age: int) -> bool:
+    """Whether it may last by the slowest clock."""
+    return age * (1_000_000 + CLOCK_DRIFT) < ELECTION_TIMEOUT[0] * 1_000_000
+
+
 class Whole(Chapter4):
     """And what reads and elections promise beyond the core."""
 
@@ -452,12 +472,12 @@ class Whole(Chapter4):
         super().begin()
         self.when_asked: dict[OpId, tuple[Index, int]] = {}  # what was committed, and `begun`
         self.begun = 0  # rounds of heartbeats, of all reigns
-        self.rounds: dict[tuple[Term, Round], tuple[int, int]] = {}  # -> `begun`, and when by the leader's clock
+        self.rounds: dict[tuple[Term, Round], Begun] = {}
         self.acked: dict[tuple[Term, NodeId], Round] = {}  # the last
         self.index_given: dict[OpId, NodeId] = {}  # reads of followers: by whom
         self.promise_of: dict[NodeId, tuple[Term, int]] = {}  # acknowledged: a leader's term, and when by its own clock
         self.new_term_at = 0
-        self.behind: dict[NodeId, tuple[Index, int]] = {}  # since the faults ended: up to where to apply, and when
+        self.behind: dict[NodeId, tuple[Index, int]] = {}  # up to where the last leader told it to apply, and when
         self.late: str | None = None
         self.newest: tuple[Term, NodeId] = (0, "")  # the last leader
         self.asked_newest_at: int | None = None  # when a client first asked it since it leads and the faults ended
@@ -480,7 +500,7 @@ class Whole(Chapter4):
     def note_round(self, node: NodeId, dst: NodeId, m: Heartbeat) -> None:
         if (m.term, m.round) not in self.rounds:
             self.begun += 1
-            self.rounds[m.term, m.round] = self.begun, self.facts.clock(node)
+            self.rounds[m.term, m.round] = Begun(self.begun, self.facts.clock(node), self.facts.clock())
 
     @sent(HeartbeatAck)
     def note_promise(self, node: NodeId, dst: NodeId, m: HeartbeatAck) -> None:
@@ -502,25 +522,20 @@ class Whole(Chapter4):
 
     def _unconfirmed(self, leader: NodeId, op: OpId) -> str | None:
         term, asked = self.facts.written(leader).term, self.when_asked[op][1]
-        backing = self._promising(leader, term)
-        for node in self.facts.ids:
-            begun, _ = self.rounds.get((term, self.acked.get((term, node), 0)), (0, 0))
-            if begun > asked:
-                backing.append(node)
+        now, leases = self.facts.clock(leader), self._leases(term)
+        backing = self._behind(leader, term, lambda r: r.number > asked or (leases and lasts(now - r.by_its)))
         if is_quorum(self.in_force[leader][1], backing):
             return None
         return f"{leader} answered operation {op} in term {term}, and only {' '.join(backing)} confirmed that it leads"
 
-    def _promising(self, leader: NodeId, term: Term) -> list[NodeId]:
-        """Who is behind the leader's lease; without leases, or after it called for an election, itself alone."""
-        promising = [leader]
-        if self.facts.switches.reads == "lease" and term + 1 not in self.told:
-            for node in self.facts.ids:
-                begun, sent_at = self.rounds.get((term, self.acked.get((term, node), 0)), (0, 0))
-                age = self.facts.clock(leader) - sent_at
-                if begun and age * (1_000_000 + CLOCK_DRIFT) < ELECTION_TIMEOUT[0] * (1_000_000 - CLOCK_DRIFT):
-                    promising.append(node)
-        return promising
+    def _leases(self, term: Term) -> bool:
+        """Whether there are leases, and the term's leader has called nobody to campaign."""
+        return bool(self.facts.switches.reads == "lease") and term + 1 not in self.told
+
+    def _behind(self, leader: NodeId, term: Term, counts: Callable[[Begun], bool]) -> list[NodeId]:
+        """The leader, and those whose last acknowledgement to it is of a round that counts."""
+        last = {node: self.rounds.get((term, self.acked.get((term, node), 0))) for node in self.facts.ids}
+        return [leader, *(node for node, round in last.items() if round is not None and counts(round))]
 
     @always("Nobody begins to lead while an earlier leader holds a lease.", "§6.4.1")
     @sent(AppendEntries)
@@ -528,10 +543,11 @@ class Whole(Chapter4):
         (term, leader), begins = self.newest, m.term > self.newest[0]
         if not begins:
             return None
-        self.newest, self.asked_newest_at = (m.term, node), None
-        if not term or self.facts.written(leader).term != term or not self.facts.up(leader):
+        self.newest, self.asked_newest_at, self.behind = (m.term, node), None, {}
+        if not term or not self._leases(term) or self.facts.written(leader).term != term:
             return None
-        promising = self._promising(leader, term)
+        now = self.facts.clock()
+        promising = self._behind(leader, term, lambda round: may_last(now - round.at))
         if promising == [leader] or not is_quorum(self.in_force[leader][1], promising):
             return None
         return f"{node} leads term {m.term} while {' '.join(promising)} are behind {leader}'s lease of term {term}"
@@ -613,7 +629,16 @@ PROTOCOL = attrs.evolve(
     workload=workload,
     endures=Endurance(
         partitions=("partition_bridge", "partition_one_way", "isolate_one"),
-        switches={"pre_vote": True, "check_quorum": True, "membership": "fixed", "founders": 64, "transfer": False},
+        switches={
+            "membership": "fixed",
+            "founders": 64,
+            "transfer": False,
+            "pre_vote": True,
+            "check_quorum": True,
+            "stickiness": False,  # PreVote is enough, and is not hidden behind it
+            "reads": "log",
+            "no_op": False,  # where no entries come, who is cut off is not behind
+        },
     ),
     sizes=(3, 5),
     reads_clock=True,

@@ -382,8 +382,8 @@ class Facts(Protocol):
 
     def up(self, node: NodeId) -> bool: ...
 
-    def clock(self, node: NodeId) -> int:
-        """What the node's own clock says."""
+    def clock(self, node: NodeId | None = None) -> int:
+        """What a clock says that runs right; or that of the node whose event this is."""
         ...
 
     def parted(self) -> bool:

@@ -15,7 +15,8 @@ PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "leader_hunter", "pos")
 """Equal shares of the runs; each finds what others miss."""
 
 LIVENESS_EVERY = 12
-"""One run in so many is chaos, then healing, then progress under the fair adversary."""
+"""One run in so many is chaos, then healing, then progress under the fair adversary; of a protocol that endures
+partitions another one, in which a partition stays."""
 
 AIMED_EVERY = 4
 """One run in so many that is not for liveness crashes a fifth of its events between two effects: what is sent before it
@@ -25,9 +26,12 @@ AIMED: tuple[Choice, ...] = (
     Choice("reordering", {"per_mille": 200, "times": 20}),
 )
 
+IDLE, IDLE_US = 50, 1_000_000
+"""So many percent of these runs of such a protocol have clients that ask but now and then: what they ask hides who is
+not up to date, or keeps out who is cut off."""
+
 RUN_EVENTS = 1_500
 QUIET_US = 600_000_000  # so long at most, for as many events
-LASTING = 75  # percent of the liveness runs of a protocol that endures a partition, in which one stays
 CHAOS_US = 1_500_000
 PROGRESS_BOUND_US = 3_000_000  # ten of the longest election timeouts
 
@@ -65,7 +69,9 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
     """The scenario of run `index`, from 0."""
     seed = derive(wish.seed, "run", index)
     draw = Draw(seed)
-    live = wish.scheduler is None and index % LIVENESS_EVERY == LIVENESS_EVERY - 1
+    turn, endurance = index % LIVENESS_EVERY, program.spec.endures
+    lasting = endurance is not None and turn == LIVENESS_EVERY // 2 and wish.faults is None
+    live = wish.scheduler is None and (turn == LIVENESS_EVERY - 1 or lasting)
     aimed = not live and not wish.scheduler and wish.faults is None and index % AIMED_EVERY == AIMED_EVERY - 1
     scheduler = wish.scheduler or ("fair" if live else "walk" if aimed else PORTFOLIO[index % len(PORTFOLIO)])
     params, pace = pace_of(scheduler, draw)
@@ -76,11 +82,12 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
     sizes, events = program.spec.sizes, wish.events or program.spec.events
     nodes = wish.nodes or (sizes[0] if draw.chance("smallest", 75) else draw.choice("nodes", sizes))
     switches = draw_switches(program, wish.switches, draw)
-    endurance = program.spec.endures
-    if live and wish.faults is None and endurance and nodes % 2 and draw.chance("lasting", LASTING):
+    if live and lasting and endurance and nodes % 2:
         switches = {**switches, **endurance.switches, **wish.switches}
         if endurance.switches.items() <= switches.items():
             faults = keep_one(faults, draw.choice("lasting partition", endurance.partitions), draw, pace)
+    if live and endurance and draw.chance("idle", IDLE):
+        params = {**params, "request_every": IDLE_US}
     return Scenario(
         protocol=program.name,
         seed=seed,

@@ -228,8 +228,8 @@ class World(Clock):
     def up(self, node: NodeId) -> bool:
         return self.alive[self.index[node]]
 
-    def clock(self, node: NodeId) -> int:
-        return self.clock_of(self.index[node])
+    def clock(self, node: NodeId | None = None) -> int:
+        return self._now * self.tick if node is None else self.clock_of(self.index[node])
 
     def parted(self) -> bool:
         return any(self.cut)

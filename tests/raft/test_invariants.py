@@ -48,7 +48,7 @@ class History:
     def up(self, node: str) -> bool:
         return True
 
-    def clock(self, node: str) -> int:
+    def clock(self, node: str | None = None) -> int:
         return 0
 
     def parted(self) -> bool:
