@@ -28,7 +28,7 @@ LOCKS = (
         id="transactions.token_is_owners",
         title="A release frees the lock whoever has it by now.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("mutual_exclusion", "released_exactly_once"),
+        breaks=("released_exactly_once", "mutual_exclusion"),
         clause="A sequencer that is out of date is refused. Chubby §2.4",
         edits=(Site("release", "drop-check", "token_is_owners"),),
         sources=("feichai0017/NoKV#40",),
@@ -38,7 +38,7 @@ LOCKS = (
         id="transactions.lock_not_prepared",
         title="A late Unlock releases a lock under which its shard has prepared.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("strict_serializability",),
+        breaks=("strict_serializability", "conserved_sum", "mutual_exclusion"),
         clause="Strict two-phase locking: all locks are held until the decision. BHG §3.5, §7.4",
         edits=(Site("handle_unlock", "drop-check", "lock_not_prepared"),),
     ),
@@ -46,7 +46,7 @@ LOCKS = (
         id="transactions.locks_still_held",
         title="A shard prepares a transaction whose locks it has lost in a crash.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("strict_serializability", "mutual_exclusion"),
+        breaks=("strict_serializability", "atomicity", "conserved_sum", "released_exactly_once"),
         clause="A participant votes yes only if it can commit. BHG §7.4; Chubby §2.4",
         edits=(Site("handle_prepare", "drop-check", "locks_still_held"),),
     ),
@@ -54,7 +54,7 @@ LOCKS = (
         id="transactions.held_by_name",
         title="A shard asks whether the transaction has the lock, not whether it has had it all the time.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("strict_serializability",),
+        breaks=("mutual_exclusion", "released_exactly_once", "atomicity", "strict_serializability"),
         clause="The sequencer tells one holding of a lock from another. Chubby §2.4",
         edits=(Replace("holds_lock", "(owner.tid, owner.token) == (tid, lock.token)", "owner.tid == tid"),),
     ),
@@ -62,7 +62,7 @@ LOCKS = (
         id="transactions.tokens_repeat",
         title="Tokens are counted from one again after every start.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("strict_serializability", "released_exactly_once", "mutual_exclusion"),
+        breaks=("released_exactly_once",),
         clause="A sequencer has the lock's generation number. Chubby §2.4",
         edits=(Replace("grant", "(self.disk.boot, self.granted)", "(0, self.granted)"),),
     ),
@@ -70,7 +70,7 @@ LOCKS = (
         id="transactions.release_wakes_nobody",
         title="Who waits for a lock is not told when it becomes free.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("every_transaction_ends",),
+        breaks=("progress_after_heal", "every_transaction_ends"),
         clause="A lock that was released is given to who waits. BHG §3.6",
         edits=(
             Replace(
@@ -97,7 +97,7 @@ LOCKS = (
         id="transactions.locks_of_the_dead",
         title="A shard never asks about a lock whose transaction has not prepared.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("every_transaction_ends",),
+        breaks=("progress_after_heal", "every_transaction_ends"),
         clause="Locks of a transaction whose coordinator failed are released. BHG §7.4",
         edits=(
             Replace(
@@ -116,7 +116,7 @@ COMMITMENT = (
         id="transactions.all_voted_yes",
         title="The first yes commits.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("atomicity", "durability", "strict_serializability"),
+        breaks=("durability",),
         clause="Commit only if all participants voted yes. BHG §7.3, AC3",
         edits=(Site("decide", "drop-check", "all_voted_yes"),),
     ),
@@ -124,7 +124,7 @@ COMMITMENT = (
         id="transactions.votes_are_a_count",
         title="Votes are counted, so one that is said twice is two.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("atomicity", "durability"),
+        breaks=("durability",),
         clause="Commit only if all participants voted yes. BHG §7.3, AC3",
         edits=(
             Replace(
@@ -138,7 +138,7 @@ COMMITMENT = (
         id="transactions.commits_on_a_majority",
         title="All votes but one are enough to commit.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("atomicity", "durability"),
+        breaks=("durability",),
         clause="Commit only if all participants voted yes. BHG §7.3, AC3",
         edits=(
             Replace(
@@ -152,7 +152,7 @@ COMMITMENT = (
         id="transactions.voted_yes",
         title="A no counts as a yes.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("atomicity", "durability"),
+        breaks=("durability",),
         clause="One no, and the decision is to abort. BHG §7.4",
         edits=(Site("handle_vote", "drop-check", "voted_yes"),),
     ),
@@ -168,7 +168,7 @@ COMMITMENT = (
         id="transactions.client_told_before_the_decision",
         title="The client hears that its transaction committed as soon as somebody votes yes.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("durability", "atomicity"),
+        breaks=("durability",),
         clause="The decision is reached when all have voted, and told after that. BHG §7.4",
         edits=(
             Replace(
@@ -185,7 +185,7 @@ COMMITMENT = (
         id="transactions.abort_carried_out_as_commit",
         title="A shard writes what was aborted, and drops what was committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("atomicity", "durability"),
+        breaks=("atomicity",),
         clause="A participant carries out the decision. BHG §7.4",
         edits=(
             Replace(
@@ -221,7 +221,7 @@ COMMITMENT = (
         id="transactions.doubt_is_not_resolved",
         title="A shard that is prepared waits for the decision, and never asks.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("every_transaction_ends",),
+        breaks=("progress_after_heal", "every_transaction_ends"),
         clause="Who is uncertain and hears nothing asks. BHG §7.4; R* §2",
         edits=(
             Replace(
@@ -253,7 +253,7 @@ DURABILITY = (
         id="transactions.decide/drop-sync/1",
         title="A decision to commit is told before it is durable.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("durability", "atomicity"),
+        breaks=("durability",),
         clause="The coordinator writes the commit record before it sends COMMIT. BHG §7.4",
         edits=(Site("decide", "drop-sync", "1"),),
     ),
@@ -271,7 +271,7 @@ DURABILITY = (
         id="transactions.handle_prepare/drop-sync/1",
         title="A shard votes yes without having its record on disk.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("durability", "atomicity"),
+        breaks=("durability",),
         clause="A participant writes yes to its log before it votes yes. BHG §7.4",
         edits=(Site("handle_prepare", "drop-sync", "1"),),
         sources=("MartinKalema/horizontal-scaling-convex#101",),
@@ -281,7 +281,7 @@ DURABILITY = (
         id="transactions.handle_prepare/swap-sync-and-send/1",
         title="A shard votes yes before its record is on disk.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("durability", "atomicity"),
+        breaks=("durability",),
         clause="A participant writes yes to its log before it votes yes. BHG §7.4",
         edits=(Site("handle_prepare", "swap-sync-and-send", "1"),),
     ),
@@ -289,7 +289,7 @@ DURABILITY = (
         id="transactions.handle_decision/drop-sync/1",
         title="A shard says that it has carried out a decision that is not on its disk.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("durability", "strict_serializability", "released_exactly_once"),
+        breaks=("released_exactly_once", "atomicity", "mutual_exclusion"),
         clause="A participant acknowledges once its decision record is stable. R* §2",
         edits=(Site("handle_decision", "drop-sync", "1"),),
     ),
@@ -297,7 +297,7 @@ DURABILITY = (
         id="transactions.boot_not_durable",
         title="The number of a start is not on disk before locks are given under it.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("strict_serializability", "released_exactly_once", "mutual_exclusion"),
+        breaks=("released_exactly_once",),
         clause="A sequencer has the lock's generation number. Chubby §2.4",
         edits=(
             Replace(
@@ -311,7 +311,7 @@ DURABILITY = (
         id="transactions.commit_in_two_writes",
         title="A shard drops its record in one write and carries out the commit in the next; a crash keeps the first.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("atomicity", "durability"),
+        breaks=("atomicity",),
         clause="Redo: what is prepared is kept until it is carried out. BHG §6.3, §7.4",
         edits=(
             Replace(
@@ -325,7 +325,7 @@ DURABILITY = (
         id="transactions.locks_lost_by_restart",
         title="A shard that restarts does not lock what it is prepared for.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("mutual_exclusion", "strict_serializability"),
+        breaks=("mutual_exclusion",),
         clause="Recovery takes the locks of what is in doubt again. BHG §7.4",
         edits=(
             Replace(
@@ -355,7 +355,7 @@ DURABILITY = (
         id="transactions.aborts_alone",
         title="A shard that restarts aborts what it was prepared for.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("durability", "atomicity"),
+        breaks=("atomicity", "mutual_exclusion"),
         clause="Who has voted yes decides nothing alone. BHG §7.4, uncertainty period",
         edits=(Replace("start", "self.active = {}", "self.active = {}\nself.disk.prepared = ()"),),
     ),
@@ -430,7 +430,7 @@ locks: its growing phase is over.
         id="transactions.reads_do_not_prepare",
         title="A transaction that only reads is answered with its last lock, although it may have lost the others.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("strict_serializability", "conserved_sum"),
+        breaks=("conserved_sum",),
         clause="A participant that lost what was read votes no. BHG §7.4",
         edits=(
             Replace(
@@ -456,7 +456,7 @@ it has what it came for: answer, and release them. This saves two rounds and a s
         id="transactions.group_commit",
         title="Commit records are synced together, by the timer, after they were told.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("durability", "atomicity"),
+        breaks=("durability",),
         clause="The coordinator writes the commit record before it sends COMMIT. BHG §7.4",
         edits=(
             Replace(
