@@ -35,6 +35,7 @@ from protosim.api import (
     message,
     on,
     on_timeout,
+    part_of,
     replied,
     restarted,
     sent,
@@ -447,6 +448,13 @@ class StateMachine(Voting):
                 self.vote(node, vote.slot, vote.ballot, vote.command)
                 said = said or self._same_as_chosen(f"{node} accepted", vote.slot, vote.ballot, vote.command)
         return said
+
+    @part_of(Voting.p2b)
+    @stored("log")
+    def p2b_of_earlier_proposals(
+        self, node: NodeId, index: int, removed: tuple[Vote, ...], added: tuple[Vote, ...]
+    ) -> str | None:
+        return next((said for vote in added if (said := self._proposed_above(vote.slot))), None)
 
     @always("An acceptor remembers the highest-numbered proposal that it ever accepted.", "§2.2; Paxos.tla, maxVBal")
     @stored("log")

@@ -346,7 +346,7 @@ class Voting(Observer):
 
     def lose(self, node: NodeId, instance: Instance, ballot: Ballot) -> None:
         """A crash undid a vote that nobody knew of; nothing was chosen by it either."""
-        del self.votes[instance, node][ballot]
+        self.votes[instance, node].pop(ballot, None)
         self.chosen.pop(instance, None)
         for voter in self.facts.ids:
             for voted_in, content in list(self.votes.get((instance, voter), {}).items()):
@@ -446,6 +446,15 @@ class Voting(Observer):
                 return f"{who_does} {value} in ballot {ballot}, but {chosen} was chosen in {chosen_in}"
         return None
 
+    def _proposed_above(self, instance: Instance) -> str | None:
+        """P2b, where the proposal was there before the value was chosen below it."""
+        if instance in self.chosen:
+            chosen_in, chosen = self.chosen[instance]
+            for ballot, value in self.proposed.get(instance, {}).items():
+                if ballot > chosen_in and value != chosen:
+                    return f"{chosen} is chosen in ballot {chosen_in}, but {value} was proposed in {ballot}"
+        return None
+
     # Early warnings: what makes the above inductive.
 
     @warning("Below a proposal no other value can be chosen any more.", "P2c, §2.2; Voting.tla, VotesSafe")
@@ -542,6 +551,11 @@ class Consensus(Voting):
             return None
         self.vote(node, THE_ONE, accepted.ballot, accepted.value)
         return self._same_as_chosen(f"{node} accepted", THE_ONE, accepted.ballot, accepted.value)
+
+    @part_of(Voting.p2b)
+    @wrote("accepted")
+    def p2b_of_earlier_proposals(self, node: NodeId, before: dict[str, Any]) -> str | None:
+        return self._proposed_above(THE_ONE)
 
     @always("An acceptor remembers the highest-numbered proposal that it ever accepted.", "§2.2; Paxos.tla, maxVBal")
     @wrote("accepted")

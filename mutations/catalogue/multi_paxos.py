@@ -200,6 +200,7 @@ NEW_LEADERS = (
         id="multi_paxos.deposed_leader_leads_on",
         title="A leader that promises a higher ballot goes on proposing in its own.",
         kind=DriftKind.FORGOTTEN_RESET,
+        breaks=("durability", "linearizability"),
         clause="Abandon a proposal if some proposer has begun trying to issue a higher-numbered one. §2.2",
         edits=(Replace("promise", "if ballot.proposer != self.me:\n    self.follow()", ""),),
     ),
@@ -239,6 +240,21 @@ ACCEPTORS = (
         ),
         sources=("brooker.co.za blog, 2021-11-16, as discussed in apache/cassandra PR #1327",),
         aliases=("P8",),
+    ),
+    Mutation(
+        id="multi_paxos.first_command_kept",
+        title="An acceptor keeps the command that it accepted first in a slot, and takes it for that of later ballots.",
+        kind=DriftKind.INVERTED_DECISION,
+        breaks=("agreement", "learned_only_chosen", "p2b", "p2a"),
+        clause="maxVal' = [maxVal EXCEPT ![a] = m.val]. Paxos.tla, Phase2b; §2.2: a proposal has one value",
+        edits=(
+            Replace(
+                "handle_accept",
+                "self.record(Vote(m.slot, m.ballot, m.command))",
+                "command = self.votes[m.slot].command if m.slot in self.votes else m.command\n"
+                "self.record(Vote(m.slot, m.ballot, command))",
+            ),
+        ),
     ),
     Mutation(
         id="multi_paxos.votes_over_the_chosen",

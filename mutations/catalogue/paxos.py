@@ -22,7 +22,7 @@ PROPOSERS = (
         id="paxos.still_preparing",
         title="A promise that comes late makes the proposer propose again, perhaps another value in the same ballot.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("learned_only_chosen", "p2b", "agreement"),
+        breaks=("learned_only_chosen", "agreement", "p2b", "durability"),
         clause="There is no other 2a message of the ballot. Paxos.tla, Phase2a; §2.2: the value of a proposal is one",
         edits=(Site("handle_promise", "drop-check", "still_preparing"),),
     ),
@@ -238,7 +238,7 @@ ACCEPTORS = (
         id="paxos.first_value_kept",
         title="An acceptor keeps the value that it accepted first, and counts it as accepted in later ballots.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("p2a", "learned_only_chosen"),
+        breaks=("p2a", "learned_only_chosen", "p2b"),
         clause="maxVal' = [maxVal EXCEPT ![a] = m.val]. Paxos.tla, Phase2b; §2.2: a proposal has one value",
         edits=(
             Replace(

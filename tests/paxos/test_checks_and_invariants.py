@@ -43,7 +43,7 @@ BROKEN_BY = {
         "one_value_per_ballot": "still_candidate",
         "progress_after_heal": "nothing_is_sent_again",
         "p1a": "accept_not_below_promised",
-        "p2a": "still_candidate",
+        "p2a": "first_command_kept",
         "highest_accepted_kept": "votes_over_the_chosen",
         "order_of_execution": "executed_when_chosen",
         "executed_once": "gaps_filled_with_commands",
