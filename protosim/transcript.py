@@ -23,6 +23,8 @@ A block of lines is comments, commands, and their answer. The commands:
     drop [n1 [n2]]                          what is on its way is lost: all, what n1 sent, or from n1 to n2
     crash n1 [keeping ...]                  the node stops
     restart n1
+    wait 150                                so many milliseconds pass
+    clock n1 -100                           somebody sets the node's clock, forwards or back, by so many milliseconds
     logs                                    what was written to the disks
 
 `timeout`, `request`, `deliver` and `again` may end in `crashing before sync` (or `after send 2`: its second one): the
@@ -35,7 +37,7 @@ from typing import Any
 
 import attrs
 
-from protosim.api import APPLY, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Effect
+from protosim.api import APPLY, MS, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Effect
 from protosim.disk import Kept
 from protosim.errors import UserError
 from protosim.history import judge_history
@@ -46,7 +48,7 @@ from protosim.scenario import Choice, Scenario, Step
 from protosim.script import ScriptedWorld
 from protosim.story import Moment
 from protosim.values import Value, to_wire
-from protosim.world import Broken, ProtocolFailure
+from protosim.world import Broken, ProtocolFailure, World
 
 RULE = "----"
 EFFECTS = {
@@ -94,6 +96,9 @@ class Stage(ScriptedWorld):
     def _enqueue(self, delay: int, dst: int, src: int, m: Any, key: int) -> None:
         super()._enqueue(delay, dst, src, m, key)
         self.flying.append(Flight(self.ids[src], self.ids[dst], m, key))
+
+    def clock_of(self, node: int) -> int:
+        return World.clock_of(self, node)
 
     def _crash_point(self, effects: Sequence[Effect]) -> tuple[int | None, Kept]:
         point = self.crash_point
@@ -197,6 +202,16 @@ class Theatre:
 
     def restart(self, words: list[str]) -> list[str]:
         return self._take("restart", self._node(words[0])) or [f"{words[0]} is up"]
+
+    def wait(self, words: list[str]) -> list[str]:
+        (passed,) = words
+        self.world.pass_by(int(passed) * MS)
+        return [f"{passed} ms pass"]
+
+    def clock(self, words: list[str]) -> list[str]:
+        name, by = words
+        self.world.set_clock(self.world.index[self._node(name)], int(by) * MS)
+        return [f"the clock of {name} is set {'forwards' if int(by) > 0 else 'back'} by {abs(int(by))} ms"]
 
     def _event(self, words: list[str], least: int) -> list[str]:
         """Strip `crashing ...` and `keeping ...` off the command, and note them."""
@@ -325,6 +340,8 @@ _COMMANDS: dict[str, Callable[[Theatre, list[str]], list[str]]] = {
     "drop": Theatre.drop,
     "crash": Theatre.crash,
     "restart": Theatre.restart,
+    "wait": Theatre.wait,
+    "clock": Theatre.clock,
     "logs": Theatre.logs,
 }
 

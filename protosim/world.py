@@ -367,6 +367,10 @@ class World(Clock):
             now = now * self.rates[node] // 1_000_000
         return now if self.ahead is None else now + self.ahead[node]
 
+    def pass_by(self, time: int) -> None:
+        """So many microseconds pass."""
+        self._now += time
+
     def set_clock(self, node: int, by: int) -> None:
         """The node's clock is set forwards by so many microseconds, or back."""
         ahead = self.ahead or [0] * len(self.ids)
