@@ -70,11 +70,11 @@ def may_commit(self, index):
     (
         """
 def may_commit(self, m):
-    return m.index == self.index and m.term == 0
+    return m.index == self.index and m.term == 0 and self.ballot < CHOSEN
 """,
         """
 def may_commit(self, m):
-    return m.index == self.index and m.term == 0
+    return m.index == self.index and m.term == 0 and self.ballot < CHOSEN
 """,
     ),
 )
@@ -125,8 +125,8 @@ def _is_epoch(side: cst.BaseExpression) -> bool:
 def _came_in(left: cst.BaseExpression, right: cst.BaseExpression) -> bool | None:
     """Whether the left side is what came in, the right one what is known here; None if neither way."""
     ours = ["self" in names_in(side) for side in (left, right)]
-    if not all(names_in(side) for side in (left, right)):
-        return None  # a literal is no epoch
+    if not all(any(not name.isupper() for name in names_in(side)) for side in (left, right)):
+        return None  # a literal or a constant did not come in, and is not what is known here
     if ours[0] != ours[1]:
         return ours[1]
     plain = [isinstance(side, cst.Attribute) for side in (left, right)]
