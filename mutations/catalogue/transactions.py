@@ -294,18 +294,12 @@ DURABILITY = (
         edits=(Site("handle_decision", "drop-sync", "1"),),
     ),
     Mutation(
-        id="transactions.boot_not_durable",
+        id="transactions.start/drop-sync/1",
         title="The number of a start is not on disk before locks are given under it.",
         kind=DriftKind.LOST_DURABILITY,
         breaks=("released_exactly_once",),
         clause="A sequencer has the lock's generation number. Chubby §2.4",
-        edits=(
-            Replace(
-                "start",
-                "self.disk.boot = self.disk.boot + 1\nself.sync()",
-                "self.disk.boot = self.disk.boot + 1",
-            ),
-        ),
+        edits=(Site("start", "drop-sync", "1"),),
     ),
     Mutation(
         id="transactions.commit_in_two_writes",
