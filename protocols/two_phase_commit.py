@@ -115,9 +115,6 @@ class Inquire:
     coordinator: NodeId  # whom the asker voted for: is it you?
 
 
-Message = Prepare | Vote | Decision | Ack | Inquire
-
-
 # -- State -------------------------------------------------------------------------------------------
 
 NOTHING = Transaction((), 0)

@@ -75,7 +75,7 @@ VOTES = (
         id="two_phase_commit.all_have_voted",
         title="The first vote commits, if it is a yes.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac3_unanimity", "ac1_agreement"),
+        breaks=("ac3_unanimity",),
         clause="The decision is to commit if all votes were yes. BHG §7.3, AC3; §7.4, step 3",
         edits=(Site("try_decide", "drop-check", "all_have_voted"),),
     ),
@@ -91,7 +91,7 @@ VOTES = (
         id="two_phase_commit.commit_on_any_yes",
         title="A single yes commits, instead of all.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac3_unanimity", "ac1_agreement"),
+        breaks=("ac3_unanimity",),
         clause="The decision is to commit if all votes were yes. BHG §7.3, AC3; §7.4, step 3",
         edits=(
             Replace(
@@ -108,7 +108,7 @@ VOTES = (
         id="two_phase_commit.commit_on_a_majority",
         title="More than half of the participants can commit.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("ac3_unanimity", "ac1_agreement"),
+        breaks=("ac3_unanimity",),
         clause="All participants have to vote yes, not a majority of them. BHG §7.3, AC3",
         edits=(
             Replace(
@@ -156,7 +156,7 @@ DECISIONS = (
         id="two_phase_commit.try_decide/drop-sync/1",
         title="The commit is sent although a crash may still undo the record of it.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("durability", "ac2_irrevocability"),
+        breaks=("durability",),
         clause="The coordinator writes a commit record before it sends the decision. BHG §7.4, DT log; PA",
         edits=(Site("try_decide", "drop-sync", "1"),),
     ),
@@ -164,7 +164,7 @@ DECISIONS = (
         id="two_phase_commit.try_decide/swap-sync-and-send/1",
         title="The commit is sent before the record of it is durable.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("durability", "ac2_irrevocability"),
+        breaks=("durability",),
         clause="The coordinator writes a commit record before it sends the decision. BHG §7.4, DT log; PA",
         edits=(Site("try_decide", "swap-sync-and-send", "1"),),
         sources=("MartinKalema/horizontal-scaling-convex#101",),
@@ -188,7 +188,7 @@ DECISIONS = (
         id="two_phase_commit.no_record_is_commit",
         title="A coordinator that knows nothing of a transaction says that it was committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac3_unanimity", "ac1_agreement", "ac2_irrevocability"),
+        breaks=("ac2_irrevocability", "ac3_unanimity"),
         clause="In the absence of information the answer is abort. PA",
         edits=(Replace("decided", "COMMIT if xid in self.unacknowledged else ABORT", "COMMIT"),),
     ),
@@ -196,7 +196,7 @@ DECISIONS = (
         id="two_phase_commit.undecided_is_abort",
         title="A coordinator that is asked while votes come in answers abort, and may commit after that.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="Abort is presumed where there is no information; a vote that goes on is some. PA",
         edits=(Replace("decided", "if xid == self.voting:\n    return None", ""),),
     ),
@@ -204,7 +204,7 @@ DECISIONS = (
         id="two_phase_commit.recover_forgets_commits",
         title="A coordinator that restarts does not know its commits any more, and presumes that they were aborted.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="Commits without an end record are in progress again after a restart. PA",
         edits=(
             Replace(
@@ -296,7 +296,7 @@ DECISIONS = (
         id="two_phase_commit.all_have_acknowledged",
         title="The first acknowledgement ends the commit, and those who are in doubt are told that it was aborted.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="The end record is written when all have acknowledged. PA",
         edits=(Site("handle_ack", "drop-check", "all_have_acknowledged"),),
     ),
@@ -304,7 +304,7 @@ DECISIONS = (
         id="two_phase_commit.acks_are_a_count",
         title="Acknowledgements are counted, so that one which comes twice stands for another participant's.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="The coordinator waits for an acknowledgement of each participant. PA",
         edits=(
             Replace("handle_ack", "src in waiting", "len(waiting) > 0"),
@@ -342,7 +342,7 @@ PARTICIPANTS = (
         id="two_phase_commit.not_aborted_before",
         title="A participant that has aborted alone votes yes when it is asked.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ac1_agreement", "ac2_irrevocability", "ac3_unanimity"),
+        breaks=("ac1_agreement", "ac2_irrevocability"),
         clause="A process cannot reverse its decision. BHG §7.3, AC2",
         edits=(Site("handle_prepare", "drop-check", "not_aborted_before"),),
     ),
@@ -400,7 +400,7 @@ PARTICIPANTS = (
         id="two_phase_commit.last_decision_wins",
         title="A decision that comes later overwrites the one before, and an answer may be presumed and late.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="A process cannot reverse its decision. BHG §7.3, AC2",
         edits=(
             Replace("handle_decision", "m.xid in self.in_doubt", "m.xid in self.in_doubt or m.xid in self.outcomes"),
@@ -411,7 +411,7 @@ PARTICIPANTS = (
         id="two_phase_commit.handle_decision/drop-sync/1",
         title="A participant acknowledges a commit although a crash may undo it.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("durability", "ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="A participant writes a commit record before it acknowledges. PA",
         edits=(Site("handle_decision", "drop-sync", "1"),),
     ),
@@ -419,7 +419,7 @@ PARTICIPANTS = (
         id="two_phase_commit.handle_decision/swap-sync-and-send/1",
         title="A participant acknowledges a commit, and writes it then.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("durability", "ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="A participant writes a commit record before it acknowledges. PA",
         edits=(Site("handle_decision", "swap-sync-and-send", "1"),),
     ),
@@ -467,7 +467,7 @@ TERMINATION = (
         id="two_phase_commit.abort_alone/drop-sync/1",
         title="A participant says that it has aborted, and after a crash it may vote yes.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("ac1_agreement", "ac2_irrevocability", "ac3_unanimity"),
+        breaks=("ac1_agreement", "ac2_irrevocability"),
         clause="A process cannot reverse its decision. BHG §7.3, AC2",
         edits=(Site("abort_alone", "drop-sync", "1"),),
     ),
@@ -483,7 +483,7 @@ TERMINATION = (
         id="two_phase_commit.believes_an_uncertain_peer",
         title="A participant that has voted yes tells another one that the transaction is committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("ac1_agreement", "ac3_unanimity", "ac2_irrevocability"),
+        breaks=("ac1_agreement", "ac3_unanimity"),
         clause="Who voted yes and has not received a decision is uncertain, and cannot help. BHG §7.4, cooperative",
         edits=(
             Replace(
@@ -497,7 +497,7 @@ TERMINATION = (
         id="two_phase_commit.abort_without_record",
         title="A participant that has not voted tells another one to abort, and may vote yes later.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("ac1_agreement", "ac2_irrevocability", "ac3_unanimity"),
+        breaks=("ac1_agreement", "ac2_irrevocability"),
         clause="Who has not voted may decide abort, and then sends that. BHG §7.4, cooperative",
         edits=(
             Replace(
@@ -511,7 +511,7 @@ TERMINATION = (
         id="two_phase_commit.asks_everybody",
         title="Who is in doubt asks all nodes, and one that is no participant has not voted, so it says abort.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("ac1_agreement", "ac2_irrevocability"),
+        breaks=("ac1_agreement",),
         clause="The vote request lists the participants, so that they know each other. BHG §7.4, cooperative",
         edits=(Replace("inquire", "self.participants(record.transaction)", "self.peers"),),
     ),
@@ -576,7 +576,7 @@ disagree with it: send it the work and the decision together. That takes one rou
         id="two_phase_commit.own_vote_without_a_record",
         title="A coordinator counts on its own participant at once, which has not written that it is prepared.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("ac3_unanimity", "ac2_irrevocability", "durability", "validity"),
+        breaks=("ac3_unanimity", "ac2_irrevocability"),
         clause="A participant writes a yes record before it votes yes, the coordinator's own too. BHG §7.4, DT log",
         edits=(
             Replace(
@@ -598,7 +598,7 @@ at once whether its keys are free, and the commit record, which is forced anyway
         id="two_phase_commit.presumed_commit",
         title="Commits are forgotten at once and aborts are remembered in memory, so a crash makes commits of them.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("ac3_unanimity", "ac1_agreement", "ac2_irrevocability"),
+        breaks=("ac2_irrevocability", "ac3_unanimity", "ac1_agreement"),
         clause="Presumed commit forces a collecting record before it asks for votes. Mohan et al. 1986, PC",
         edits=(
             Replace(
@@ -629,7 +629,7 @@ Turn the presumption around: remember the few that were aborted, and answer comm
         id="two_phase_commit.group_commit",
         title="A participant acknowledges commits at once, and syncs them together some milliseconds later.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("ac2_irrevocability", "durability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="A participant writes a commit record before it acknowledges. PA",
         edits=(
             Replace(
@@ -654,7 +654,7 @@ records for five milliseconds, and force them together.
         id="two_phase_commit.votes_resumed",
         title="A coordinator that restarts goes on with its last vote, even if it had given that up.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("ac2_irrevocability", "ac1_agreement"),
+        breaks=("ac2_irrevocability",),
         clause="What has no decision record when its coordinator restarts is aborted. PA",
         edits=(
             Replace(
