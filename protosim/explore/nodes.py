@@ -68,6 +68,7 @@ class Nodes:
         self.schema = program.spec.disk
         self.switches = make_switches(program, switches)
         self.clock_read = False
+        self._shared: dict[Any, Any] = {}  # parts of states, one of each
         self.kind = self._stopped_clock(program.spec.node)
 
     def _stopped_clock(self, kind: type[Node[Any]]) -> type[Node[Any]]:
@@ -155,8 +156,10 @@ class Nodes:
         for (a, one), (b, other) in combinations(own, 2):
             if one is other and isinstance(one, (list, dict, set)):
                 raise UserError(f"{title}.{a} and {title}.{b} are one {type(one).__name__}: give each its own.")
-        volatile = tuple((name, freeze(content, f"{title}.{name}", self.order)) for name, content in own)
-        return NodeState(state.at, disk_state(self.schema, image), volatile, tuple(sorted(timers)))
+        frozen = [(name, freeze(content, f"{title}.{name}", self.order)) for name, content in own]
+        volatile = tuple([self._shared.setdefault(field, field) for field in frozen])
+        disk = disk_state(self.schema, image)
+        return NodeState(state.at, self._shared.setdefault(disk, disk), volatile, tuple(sorted(timers)))
 
     def crashed(self, state: NodeState, effects: Sequence[Effect], kept: Kept) -> NodeState:
         """Down, after these effects."""
@@ -190,4 +193,7 @@ class Nodes:
         """The state of the node that has this one's place when every node has another name."""
         at = self.ids.index(names[self.ids[state.at]])
         disk = DiskState(rename(state.disk.fields, names, self.order), rename(state.disk.journal, names, self.order))
-        return NodeState(at, disk, rename(state.volatile, names, self.order), state.timers)
+        volatile = state.volatile and tuple(
+            [self._shared.setdefault(field, field) for field in rename(state.volatile, names, self.order)]
+        )
+        return NodeState(at, self._shared.setdefault(disk, disk), volatile, state.timers)

@@ -34,7 +34,7 @@ class Quotient:
         self.records: list[dict[int, int]] = [{} for _ in range(count)]
         self.events: list[dict[int, int]] = [{} for _ in range(count)]
         self.shapes: dict[int, int] = {}
-        self.candidates: dict[tuple[int, ...], list[Renaming]] = {}
+        self.candidates: dict[tuple[int, ...], list[Renaming]] = {}  # by each node's first place in order of shape
 
     def initial(self) -> tuple[State, Broken | None]:
         state, broken = self.space.initial()
@@ -59,15 +59,16 @@ class Quotient:
 
     def _renamings(self, state: State) -> list[Renaming]:
         """Those that sort the nodes by shape."""
-        shapes = self.shapes
-        key = tuple([shapes[node] if node in shapes else self._shape(node) for node in state[: self.n]])
-        found = self.candidates.get(key)
+        known = self.shapes
+        shapes = [known[node] if node in known else self._shape(node) for node in state[: self.n]]
+        in_order = sorted(shapes)
+        places = tuple([in_order.index(shape) for shape in shapes])
+        found = self.candidates.get(places)
         if found is None:
-            in_order = sorted(key)
-            found = self.candidates[key] = [
+            found = self.candidates[places] = [
                 number
                 for number, p in enumerate(self.permutations)
-                if all(in_order[p[i]] == shape for i, shape in enumerate(key))
+                if all(in_order[p[i]] == shape for i, shape in enumerate(shapes))
             ]
         return found
 

@@ -161,6 +161,7 @@ class Watch:
         self.fields = tuple(spec.disk.FIELDS)
         self.reached: set[str] = set()
         self.seen: list[Seen] = []
+        self._shared: dict[tuple[str, Frozen], tuple[str, Frozen]] = {}  # of the fields of observers, one of each
         self._numbers: dict[Seen, int] = {}
         self._subscribe(warnings)
         observers = [self._observer(kind, ()) for kind in spec.observers]
@@ -204,13 +205,18 @@ class Watch:
     def _freeze(self, observer: Observer) -> Frozen:
         title = type(observer).__name__
         content = observer.__dict__.items()
-        return tuple((name, freeze(x, f"{title}.{name}", self.order)) for name, x in content if name != "facts")
+        frozen = [(name, freeze(x, f"{title}.{name}", self.order)) for name, x in content if name != "facts"]
+        return tuple([self._shared.setdefault(field, field) for field in frozen])
 
     def renamed(self, record: int, names: Names) -> int:
         """The record in which every node has another name."""
         seen = self.seen[record]
         requests = tuple(attrs.evolve(r, asked=tuple(names[n] for n in r.asked)) for r in seen.requests)
-        return self.number(attrs.evolve(seen, observers=rename(seen.observers, names, self.order), requests=requests))
+        observers = [
+            tuple([self._shared.setdefault(field, field) for field in rename(content, names, self.order)])
+            for content in seen.observers
+        ]
+        return self.number(attrs.evolve(seen, observers=tuple(observers), requests=requests))
 
     def misses(self, record: int, disks: list[DiskImage], up: list[bool]) -> tuple[str, ...]:
         """For each `eventually` what it would say at the end of a run."""
