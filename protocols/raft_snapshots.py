@@ -486,12 +486,12 @@ class WithSnapshots(Figure3):
 
     # Goals.
 
-    @sometimes("A follower that had missed too much was sent a snapshot and used it.")
+    @sometimes("A follower that missed too much was sent a snapshot and used it.", when=lambda s: s.compaction > 0)
     @restored
     def snapshot_installed(self, node: NodeId, index: Index, state: Value) -> bool:
         return index > self.booted[node]
 
-    @sometimes("A command was proposed again and applied once.")
+    @sometimes("A command was proposed again and applied once.", when=lambda s: s.sessions)
     @applied
     def command_retried(self, node: NodeId, index: Index, command: Value | None, result: object) -> bool:
         operation = _operation(command)
