@@ -504,7 +504,7 @@ class Whole(Chapter4):
 
     @sent(HeartbeatAck)
     def note_promise(self, node: NodeId, dst: NodeId, m: HeartbeatAck) -> None:
-        if m.round > 0:
+        if (m.term, m.round) in self.rounds:
             self.promise_of[node] = m.term, self.facts.clock(node)
             self.acked[m.term, node] = max(self.acked.get((m.term, node), 0), m.round)
 
@@ -537,6 +537,14 @@ class Whole(Chapter4):
         last = {node: self.rounds.get((term, self.acked.get((term, node), 0))) for node in self.facts.ids}
         return [leader, *(node for node, round in last.items() if round is not None and counts(round))]
 
+    @always("Only whom the leader told to campaign claims its leave.", "§4.2.3, §3.10")
+    @sent(CalledVote)
+    def leave_was_given(self, node: NodeId, dst: NodeId, m: CalledVote) -> str | None:
+        called = self.told.get(m.term)
+        if called == node:
+            return None
+        return f"{node} claims in term {m.term} that the leader called it, who called {called or 'nobody'}"
+
     @always("Nobody begins to lead while an earlier leader holds a lease.", "§6.4.1")
     @sent(AppendEntries)
     def lease_safety(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
@@ -564,7 +572,8 @@ class Whole(Chapter4):
 
     @sent(AppendEntries)
     def note_commitment(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
-        if self.facts.healed_at is not None and m.leader_commit > self.applied_by.get(dst, 0):
+        told = self.facts.healed_at is not None and m.leader_commit > self.applied_by.get(dst, 0)
+        if told and self.facts.reaches(node, dst) and self.facts.reaches(dst, node):
             self.behind.setdefault(dst, (m.leader_commit, self.facts.now))
 
     @applied
@@ -584,7 +593,7 @@ class Whole(Chapter4):
 
     @eventually("Once the faults have ended, a follower soon applies what its leader has committed.", "§3.5")
     def followers_keep_up(self) -> str | None:
-        if self.facts.parted() or self.facts.switches.membership != "fixed":
+        if self.facts.switches.membership != "fixed":
             return None
         return self.late or next(filter(None, map(self._lateness, self.behind)), None)
 
@@ -597,7 +606,8 @@ class Whole(Chapter4):
     @part_of(Chapter4.entries_after_snapshot)
     def entries_after_snapshot(self) -> str | None:
         """Where a partition stays, this is not due to whom it cuts off."""
-        return None if self.facts.parted() else super().entries_after_snapshot()
+        ids, reaches = self.facts.ids, self.facts.reaches
+        return super().entries_after_snapshot() if all(reaches(a, b) for a in ids for b in ids) else None
 
     @wrote("term")
     def note_term(self, node: NodeId, before: dict[str, object]) -> None:

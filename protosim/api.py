@@ -386,8 +386,8 @@ class Facts(Protocol):
         """What a clock says that runs right; or that of the node whose event this is."""
         ...
 
-    def parted(self) -> bool:
-        """Whether links are cut."""
+    def reaches(self, src: NodeId, dst: NodeId) -> bool:
+        """Whether the link between them is not cut in this direction."""
         ...
 
 

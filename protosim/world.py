@@ -231,8 +231,8 @@ class World(Clock):
     def clock(self, node: NodeId | None = None) -> int:
         return self._now * self.tick if node is None else self.clock_of(self.index[node])
 
-    def parted(self) -> bool:
-        return any(self.cut)
+    def reaches(self, src: NodeId, dst: NodeId) -> bool:
+        return not self.cut[self.index[src]] >> self.index[dst] & 1
 
     # -- The schedule --------------------------------------------------------------------------------
 

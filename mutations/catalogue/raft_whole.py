@@ -115,7 +115,7 @@ DISTURBANCE = (
         id="raft_whole.every_candidate_has_leave",
         title="Every candidate says that the leader called it.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("reads_are_confirmed", "lease_safety", "linearizability"),
+        breaks=("leave_was_given", "reads_are_confirmed", "lease_safety", "linearizability"),
         clause="A special flag says that the leader gave permission to disrupt it. §4.2.3",
         edits=(
             Replace(
@@ -131,7 +131,7 @@ DISTURBANCE = (
         id="raft_whole.called_by_leader",
         title="A TimeoutNow of an earlier term deposes the leader of this one.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("reads_are_confirmed", "lease_safety", "linearizability"),
+        breaks=("leave_was_given", "reads_are_confirmed", "lease_safety", "linearizability"),
         clause="The prior leader sends TimeoutNow to the target. §3.10; stale requests are refused, §3.3",
         edits=(Site("handle_timeout_now", "drop-check", "called_by_leader"),),
     ),
