@@ -76,10 +76,11 @@ SECTIONS = (
     ),
     Section(
         "Other protocols",
-        "Their nodes are told apart.",
+        "Their nodes are told apart. What none of their schedules reached is said by the commands themselves.",
         (
-            "paxos --timeouts 1 --requests 1",
-            "multi_paxos --timeouts 1 --requests 1 --crashes 0",
+            "paxos --nodes 3 --timeouts 1 --requests 1 --crashes 0",
+            "paxos --nodes 3 --timeouts 0 --requests 2 --crashes 0",
+            "multi_paxos --nodes 3 --timeouts 1 --requests 2 --crashes 0",
             "two_phase_commit --requests 1 --messages 3 --command 'write 1 2' --command 'write 1 2 refused 2'",
             "two_phase_commit --requests 1 --mutant acks_are_a_count --command 'write 1 2'",
             "transactions --requests 1",

@@ -24,6 +24,7 @@ from protosim.api import (
     Invariant,
 )
 from protosim.disk import Kept
+from protosim.errors import UserError
 from protosim.explore.bounds import Bounds, spending
 from protosim.explore.nodes import Event, Nodes, NodeState, disk_state
 from protosim.explore.search import Pulse
@@ -131,8 +132,12 @@ class Space:
         state: State = (*nodes, 0, 0)
         for at in range(self.n):
             found: list[Next] = []
-            event = self.number(Event(START, at))
-            self._take(found, state, event, self._move(state[at], event), state[self.n + 2 :], 0)
+            event, flying = self.number(Event(START, at)), state[self.n + 2 :]
+            move = self._move(state[at], event)
+            if len(flying) + len(move[1]) > self.bounds.messages:
+                says = "more messages are on their way before all nodes have started"
+                raise UserError(f"--messages: {self.bounds.messages} are too few for {self.program.name}: {says}.")
+            self._take(found, state, event, move, flying, 0)
             _, state, broken = found[0]
             if broken is not None:
                 return state, broken

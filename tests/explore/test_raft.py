@@ -228,6 +228,14 @@ def test_two_fields_that_are_one_object_are_named() -> None:
         space(shared, SMALL).initial()
 
 
+def test_messages_that_are_sent_at_the_start_must_find_room() -> None:
+    source = reference("raft").source
+    calm = "        self.last_applied = 0\n        self.become_follower()\n"
+    eager = from_source("raft", source.replace(calm, f"{calm}        self.start_election()\n", 1))
+    with pytest.raises(UserError, match="--messages: 2 are too few for raft"):
+        space(eager, SMALL).initial()
+
+
 # -- For ever ----------------------------------------------------------------------------------------
 
 ONE_LEADER = Bounds(timeouts=1, timers={"heartbeat": None}, requests=1, crashes=0, messages=4, lossless=True)
