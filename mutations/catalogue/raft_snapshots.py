@@ -368,6 +368,37 @@ REPLICATION = (
     ),
 )
 
+LOG = (
+    Mutation(
+        id="raft_snapshots.conflict_is_kept",
+        title="A follower adds what its log is too short for, and looks at nothing that it has.",
+        kind=DriftKind.MISSING_CHECK,
+        breaks=("durability", "leader_completeness", "state_machine_safety"),
+        clause="If an existing entry conflicts with a new one, delete it and all that follow it. Fig. 2, receiver 3",
+        edits=(
+            Replace("store_entries", "self.term_at(prev + offset + 1) != entry.term", "prev + offset >= self.last_index"),
+        ),
+    ),
+    Mutation(
+        id="raft_snapshots.cut_without_conflict",
+        title="A follower replaces everything after the previous entry, conflict or not.",
+        kind=DriftKind.MISSING_CHECK,
+        breaks=("durability", "leader_completeness"),
+        clause="If an existing entry conflicts with a new one, delete it and all that follow it. Fig. 2, receiver 3",
+        edits=(Replace("store_entries", "self.term_at(prev + offset + 1) != entry.term", "True"),),
+        sources=("databend PR #3914",),
+        aliases=("R9",),
+    ),
+    Mutation(
+        id="raft_snapshots.applied_before_committed",
+        title="A server applies whatever is in its log.",
+        kind=DriftKind.MISSING_CHECK,
+        breaks=("durability", "leader_completeness", "state_machine_safety"),
+        clause="If commitIndex > lastApplied, apply log[lastApplied]. Fig. 2, all servers 1",
+        edits=(Replace("apply_committed", "min(self.commit_index, self.last_index)", "self.last_index"),),
+    ),
+)
+
 SESSIONS = (
     Mutation(
         id="raft_snapshots.proposals_not_filtered",
@@ -546,6 +577,6 @@ the state from scratch and dropping the log is a waste then: mark these entries 
     ),
 )
 
-CATALOGUE = (*COMPACTION, *RESTART, *INSTALLATION, *REPLICATION, *SESSIONS, *OPTIMISATIONS)
+CATALOGUE = (*COMPACTION, *RESTART, *INSTALLATION, *REPLICATION, *LOG, *SESSIONS, *OPTIMISATIONS)
 
 BEYOND = ()
