@@ -76,7 +76,7 @@ class Transaction:
     refused: Key  # whose holder finds that it cannot commit this; 0 if none does
 
     def __str__(self) -> str:
-        keys = " ".join(map(str, self.keys))
+        keys = " ".join(map(str, self.keys)) or "nothing"
         return f"write {keys}, refused at {self.refused}" if self.refused else f"write {keys}"
 
 
