@@ -413,7 +413,8 @@ class Chapter4(WithSnapshots):
         self.committed_under: list[Configuration] = []  # by index - 1
         self.chain: list[tuple[Index, Configuration]] = [(0, self.founders)]  # those that are committed
         self.in_force: dict[NodeId, tuple[Index, Configuration]] = {}
-        self.removed_at: dict[NodeId, tuple[Index, int]] = {}  # when it applied which configuration that lacks it
+        self.settled: dict[NodeId, tuple[Index, int]] = {}  # which configuration it has applied last, and when
+        self.led_since: dict[Term, int] = {}
         self.joint_since: tuple[Index, int] | None = None  # C_old,new that is committed, and when that was
         self.told: dict[Term, NodeId] = {}  # who was told to campaign for this term
 
@@ -441,7 +442,7 @@ class Chapter4(WithSnapshots):
     @restarted
     def note_restarted(self, node: NodeId) -> None:
         self.note_configuration(node)
-        self.removed_at.pop(node, None)
+        self.settled.pop(node, None)
 
     # Fig. 3, with quorums of configurations.
 
@@ -510,20 +511,27 @@ class Chapter4(WithSnapshots):
 
     # Chapter 4.
 
+    @sent(AppendEntries)
+    def note_reign(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
+        self.led_since.setdefault(m.term, self.facts.now)
+
     @always("A leader that is not in the committed configuration steps down.", "thesis §4.2.2")
     @sent(AppendEntries)
     def removed_leader_steps_down(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
         index, configuration = self.in_force[node]
-        removed, at = self.removed_at.get(node, (-1, 0))
-        if index != removed or at == self.facts.now:
+        if node in configuration.electors or not self.leads_on(node, m.term):
             return None
         return f"{node} leads term {m.term}, and has applied entry {index}, by which only {configuration} vote"
 
     @applied
-    def note_removal(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
-        at, configuration = self.in_force[node]
-        if index == at and node not in configuration.electors:
-            self.removed_at[node] = index, self.facts.now
+    def note_settled(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
+        if index == self.in_force[node][0]:
+            self.settled[node] = index, self.facts.now
+
+    def leads_on(self, node: NodeId, term: Term) -> bool:
+        """Whether it has led, and applied the configuration that is in force there, in an earlier event than this."""
+        index, since = self.settled.get(node, (0, 0))
+        return index == self.in_force[node][0] > 0 and max(since, self.led_since[term]) < self.facts.now
 
     @always("Only a voter campaigns, or who does not know that it is none any more.", "thesis §4.2.1, §4.2.2")
     @sent(RequestVote)
@@ -573,6 +581,14 @@ class Chapter4(WithSnapshots):
         if self.facts.now - max(since, self.facts.healed_at) < JOINT_BOUND:
             return None
         return f"the joint configuration of entry {index} was committed, and nothing followed it in {JOINT_BOUND} us"
+
+    @part_of(joint_consensus_ends)
+    @sent(AppendEntries)
+    def leader_ends_joint_consensus(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:
+        index, configuration = self.in_force[node]
+        if not configuration.outgoing or not self.leads_on(node, m.term):
+            return None
+        return f"{node} applied entry {index}, {configuration}, leads term {m.term}, and proposes nothing"
 
     @sometimes("A change of the membership was committed.", when=lambda s: s.membership != "fixed")
     @applied

@@ -127,8 +127,8 @@ IN_FORCE = (
         edits=(
             Replace(
                 "start",
-                "super().start()\nself.adopt_configuration()",
-                "super().start()\n"
+                "self.adopt_configuration()",
+                "self.adopt_configuration()\n"
                 "self.configured_at, self.configuration = list(self.configurations())[-1]\n"
                 "self.peers = tuple(n for n in self.configuration.members if n != self.me)",
             ),
@@ -504,27 +504,6 @@ both: they are replicated in one AppendEntries, in this order, and C_new is not 
 A planned transfer cost an election: a round of RequestVote, and with a lost message a timeout without a leader. But the
 leader knows that its target has every entry, and it takes no more requests. So TimeoutNow hands over the votes as well:
 the target leads the next term at once.
-""",
-    ),
-    Mutation(
-        id="raft_membership.learners_acknowledge_early",
-        title="A server that catches up counts by what it was sent.",
-        kind=DriftKind.OPTIMISATION,
-        clause="matchIndex: the highest entry known to be replicated. Fig. 3.1, state",
-        edits=(
-            Replace(
-                "propose",
-                "for peer in self.peers:\n    self.replicate(peer)",
-                "for peer in self.peers:\n"
-                "    self.replicate(peer)\n"
-                "    if peer in self.configuration.learners:  # promote it as soon as it is asked for\n"
-                "        self.match_index[peer] = self.last_index",
-            ),
-        ),
-        message="""Promote learners without a second round
-
-A learner that had just been added was never caught up when its promotion was asked for, since its first answer was
-still on its way. It has been sent everything: count that until it says otherwise.
 """,
     ),
 )
