@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from protosim.program import load, reference
-from protosim.score.suite import load_task
+from protosim.run import simulate
+from protosim.score.suite import load_suite, load_task, secret, trials
 from tests.score.candidates import judge, shorten
 
 PARTS = {  # what a repair may leave -> the bug that it is a part of
@@ -20,6 +21,15 @@ PARTS = {  # what a repair may leave -> the bug that it is a part of
 
 def test_the_task_has_the_three_bugs_of_three_functions() -> None:
     assert [bug.partition(".")[2] for bug in load_task("twopc_crash").bugs] == list(dict.fromkeys(PARTS.values()))
+
+
+def test_each_run_of_a_recipe_that_names_a_cause_fails_by_that_alone() -> None:
+    task, using = load_task("twopc_crash"), secret()
+    causes = {name: recipe.cause for name, recipe in task.recipes().items() if recipe.cause}
+    assert set(causes.values()) <= {f"two_phase_commit.{part}" for part in PARTS}
+    for trial in trials(task, load_suite("twopc_crash", using), using):
+        if trial.run.recipe in causes:
+            assert simulate(load("two_phase_commit", (causes[trial.run.recipe],)), trial.scenario).violation
 
 
 @pytest.mark.parametrize("part", PARTS)
