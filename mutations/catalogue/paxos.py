@@ -136,7 +136,9 @@ PROPOSERS = (
         kind=DriftKind.LOST_DURABILITY,
         breaks=("unique_ballots",),
         clause="Each proposer remembers (in stable storage) the highest-numbered proposal it has tried to issue. §2.5",
-        edits=(Replace("start", "self.round_seen = 0", "self.round_seen = 0\nself.disk.round = 0"),),
+        edits=(
+            Replace("prepare", "max(self.disk.round, self.round_seen)", "max(self.ballot.round, self.round_seen)"),
+        ),
     ),
     Mutation(
         id="paxos.prepare/drop-sync/1",

@@ -122,7 +122,7 @@ class Reader:
             case (api.CANCEL, timer):
                 return is_name(timer)
             case (api.APPLY, index, command, _):
-                return _is_whole(index) and (command is None or isinstance(command, Value))
+                return _is_whole(index) and (command is None or isinstance(command, Value | int))
             case (api.REPLY, op, _) | (api.REFUSE, op):
                 return _is_whole(op)
             case _:
