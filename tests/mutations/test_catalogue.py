@@ -15,6 +15,7 @@ from protosim.program import from_source, load_model, reference, source_of, spec
 
 ENTRIES = [entry for protocol in catalogue.names() for entry in catalogue.load(protocol).values()]
 PROTOCOLS = [name for name in catalogue.names() if isinstance(spec_of(name), ProtocolSpec)]  # the others are models
+SAMPLED = 4  # one entry in so many is loaded; `protosim kills` loads all
 FIVE = {"vote_once_per_term", "log_up_to_date", "prev_log_matches", "vote_response_current", "commit_current_term"}
 ROWS = {f"R{n}" for n in (1, 2, 4, 5, 7, 9, 11, 12, 14, 15, 16, 18, 21, 22, 23, 25, 26, 29, 30, 31, 33)} | {"D1", "D3"}
 
@@ -28,7 +29,7 @@ def test_entries_make_protocols_that_load_are_unlike_each_other_and_leave_alone_
     source = source_of(protocol)
     mutated = {entry.id: engine.apply(source, entry) for entry in entries(protocol)}
     assert len(set(mutated.values())) == len(mutated)
-    for id, text in mutated.items():
+    for id, text in list(mutated.items())[::SAMPLED]:
         if protocol in PROTOCOLS:
             assert from_source(protocol, text, mutants=(id,)).spec.node is not reference(protocol).spec.node, id
             assert judges(text, source) == judges(source, source), id

@@ -328,7 +328,7 @@ def segments(source: str) -> list[str]:
     return [*found, rest]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(protocols())
 def test_every_mutant_compiles_and_is_unlike_the_original_and_the_others(source: str) -> None:
     found = sites(source)
@@ -337,7 +337,7 @@ def test_every_mutant_compiles_and_is_unlike_the_original_and_the_others(source:
     assert len({source, *results}) == len(found) + 1
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(protocols())
 def test_a_mutant_differs_from_the_original_in_one_function_only(source: str) -> None:
     for site in sites(source):
@@ -347,7 +347,7 @@ def test_a_mutant_differs_from_the_original_in_one_function_only(source: str) ->
             assert before[-1] == after[-1]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(protocols())
 def test_dropping_checks_is_deleting_keywords_and_their_comments(source: str) -> None:
     wanted: list[str] = []
@@ -364,7 +364,7 @@ def test_dropping_checks_is_deleting_keywords_and_their_comments(source: str) ->
         assert comments(mutate(source, site)) == left
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(protocols())
 def test_moving_a_sync_neither_loses_nor_adds_anything(source: str) -> None:
     for site in (*sites(source, "swap-sync-and-send"), *sites(source, "postpone-sync")):
@@ -374,7 +374,7 @@ def test_moving_a_sync_neither_loses_nor_adds_anything(source: str) -> None:
         assert more == 0 or site.operator == "postpone-sync"
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(protocols(), st.data())
 def test_two_mutants_combine_in_either_order_or_not_at_all(source: str, data: st.DataObject) -> None:
     mutants = list(generated("p", source).values())
