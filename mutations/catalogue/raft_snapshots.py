@@ -376,7 +376,9 @@ LOG = (
         breaks=("durability", "leader_completeness", "state_machine_safety"),
         clause="If an existing entry conflicts with a new one, delete it and all that follow it. Fig. 2, receiver 3",
         edits=(
-            Replace("store_entries", "self.term_at(prev + offset + 1) != entry.term", "prev + offset >= self.last_index"),
+            Replace(
+                "store_entries", "self.term_at(prev + offset + 1) != entry.term", "prev + offset >= self.last_index"
+            ),
         ),
     ),
     Mutation(
