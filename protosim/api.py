@@ -556,7 +556,7 @@ class ProtocolSpec:
     application: type = KeyValueStore  # has `apply` and `copy`; `snapshot` and `restore` where the protocol uses them
     parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
     history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
-    retries: bool | str = False  # clients ask again, with the same number, perhaps another node; or a switch that says so
+    retries: bool | str = False  # clients ask again, perhaps another node; or a switch that says so
     endures: Endurance | None = None
     reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
     events: int = 1_500  # of a run in a hunt: later on hardly anything new happens
