@@ -24,7 +24,8 @@ def test_the_page_has_every_line_of_the_collection() -> None:
 
 @pytest.mark.parametrize("size", TLC)
 def test_the_page_counts_as_many_states_of_two_phase_as_tlc(size: int) -> None:
-    assert written()[f"two_phase --nodes {size}"][1:3] == ["exhausted", TLC[size]]
+    line = f"two_phase --nodes {size}" + " --no-liveness" * (size > 5)
+    assert written()[line][1:3] == ["exhausted", TLC[size]]
 
 
 def test_the_page_has_figure_8_and_nothing_like_it_in_the_reference() -> None:
