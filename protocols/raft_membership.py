@@ -322,6 +322,7 @@ class MembershipRaft(SnapshotRaft):
             voters_remain=bool(wanted.voters),
             one_server_at_a_time=bool(wanted.outgoing) or len(changed) <= 1,  # §4.1
             one_change_at_a_time=self.configured_at <= self.commit_index,  # §4.1
+            joint_consensus_is_over=not self.configuration.outgoing,  # §4.3
             committed_in_own_term=self.term_at(self.commit_index) == self.disk.term,  # raft-dev 2015
             newcomers_caught_up=not self.switches.learners or self.have_caught_up(newcomers),  # §4.2.1
         )

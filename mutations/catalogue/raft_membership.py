@@ -45,6 +45,13 @@ CHANGES = (
         edits=(Site("may_follow", "drop-check", "one_server_at_a_time"),),
     ),
     Mutation(
+        id="raft_membership.joint_consensus_is_over",
+        title="A leader proposes a configuration instead of the one that ends joint consensus.",
+        kind=DriftKind.MISSING_CHECK,
+        clause="Once C_old,new has been committed, the leader creates C_new. §4.3",
+        edits=(Site("may_follow", "drop-check", "joint_consensus_is_over"),),
+    ),
+    Mutation(
         id="raft_membership.newcomers_caught_up",
         title="A server votes before it has caught up.",
         kind=DriftKind.MISSING_CHECK,
