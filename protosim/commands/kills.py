@@ -54,7 +54,8 @@ def _catalogue(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
 def _operators(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
     made = engine.generated(protocol, reference(protocol).source)
     table = operatorkills.expected(protocol)
-    same = table.catalogued if args.ids else operatorkills.catalogued(protocol)
+    fresh = args.update or not args.ids
+    same = operatorkills.catalogued(protocol) if fresh else table.catalogued
     ids = _named(protocol, args.ids) or [id for id in made if id not in same]
     rows = _measure(protocol, ids, 1, operatorkills.EVENTS, args, out)
     if args.update:
