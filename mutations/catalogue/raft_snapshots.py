@@ -119,7 +119,7 @@ COMPACTION = (
         id="raft_snapshots.snapshot_of_the_present_term",
         title="A snapshot claims the server's term for that of its last entry.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("leader_completeness",),
+        breaks=("leader_completeness", "durability"),
         clause="The last included term is the term of the last entry in the log that the snapshot replaces. §7",
         edits=(Replace("compact", "self.term_at(self.last_applied)", "self.disk.term"),),
     ),
@@ -127,7 +127,7 @@ COMPACTION = (
         id="raft_snapshots.nothing_kept",
         title="A server that takes a snapshot drops its whole log, with what follows the snapshot.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("leader_append_only",),
+        breaks=("leader_append_only", "durability"),
         clause="Retain log entries following the last included one. Fig. 13, InstallSnapshot receiver 6; §7",
         edits=(
             Replace("cut_log", "self.disk.log[last.last_index - self.disk.log.base :] if follows else ()", "()"),
@@ -151,7 +151,7 @@ COMPACTION = (
         id="raft_snapshots.compacted_log_counts_as_empty",
         title="A server does not know the term of the last entry that it has compacted.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("leader_completeness",),
+        breaks=("leader_completeness", "state_machine_safety"),
         clause="The last included term is kept for the consistency check of the entry after the snapshot. §7",
         edits=(
             Replace(
@@ -206,7 +206,7 @@ RESTART = (
         id="raft_snapshots.restart_leaves_the_log_uncut",
         title="A restart does not finish what a crash between the snapshot and the cutting of the log left undone.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("state_machine_safety", "leader_completeness", "log_matching"),
+        breaks=("leader_completeness", "log_matching", "state_machine_safety", "durability"),
         clause="Discard the entire log that the snapshot does not fit. Fig. 13, InstallSnapshot receiver 7",
         edits=(
             Replace("start", "if self.disk.snapshot.last_index > self.disk.log.base:\n    self.cut_log()", ""),
@@ -226,7 +226,7 @@ INSTALLATION = (
         id="raft_snapshots.snapshot_is_ahead",
         title="A snapshot that is older than what was applied replaces it.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("state_machine_safety",),
+        breaks=("state_machine_safety", "snapshot_before_cut"),
         clause="If the snapshot describes a prefix of the log, by retransmission or by mistake, "
         "the entries that follow are still valid. §7",
         edits=(Site("handle_install_snapshot", "drop-check", "snapshot_is_ahead"),),
@@ -244,7 +244,7 @@ INSTALLATION = (
         id="raft_snapshots.log_not_reset",
         title="A follower takes the snapshot and leaves its log as it is.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("durability", "leader_completeness", "log_matching"),
+        breaks=("log_matching", "durability", "leader_completeness"),
         clause="Discard the entire log. Fig. 13, InstallSnapshot receiver 7",
         edits=(Replace("install", "self.cut_log()", ""),),
         sources=("RedisLabs/redisraft#43", "RedisLabs/redisraft PR #45", "RedisLabs/redisraft PR #60"),
@@ -254,7 +254,7 @@ INSTALLATION = (
         id="raft_snapshots.log_reset_at_its_own_end",
         title="A follower whose log does not reach the snapshot keeps counting its entries from where the log began.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("durability", "log_matching"),
+        breaks=("log_matching", "durability", "state_machine_safety"),
         clause="The log goes on after the last included index. Fig. 13; §7",
         edits=(
             Replace(
@@ -336,7 +336,7 @@ REPLICATION = (
         id="raft_snapshots.lagging_followers_get_entries",
         title="A leader that has dropped what a follower needs sends what it still has.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("state_machine_safety", "leader_completeness"),
+        breaks=("state_machine_safety", "leader_completeness", "log_matching"),
         clause="The leader must send a snapshot when it has discarded the next log entry that it needs to send. §7",
         edits=(Replace("replicate", "peer in self.pending or self.next_index[peer] <= self.disk.log.base", "False"),),
     ),
@@ -373,7 +373,7 @@ LOG = (
         id="raft_snapshots.conflict_is_kept",
         title="A follower adds what its log is too short for, and looks at nothing that it has.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("durability", "leader_completeness", "state_machine_safety"),
+        breaks=("log_matching", "durability", "leader_completeness", "state_machine_safety"),
         clause="If an existing entry conflicts with a new one, delete it and all that follow it. Fig. 2, receiver 3",
         edits=(
             Replace(
@@ -395,7 +395,7 @@ LOG = (
         id="raft_snapshots.applied_before_committed",
         title="A server applies whatever is in its log.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("durability", "leader_completeness", "state_machine_safety"),
+        breaks=("durability", "leader_completeness"),
         clause="If commitIndex > lastApplied, apply log[lastApplied]. Fig. 2, all servers 1",
         edits=(Replace("apply_committed", "min(self.commit_index, self.last_index)", "self.last_index"),),
     ),
