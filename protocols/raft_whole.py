@@ -152,7 +152,7 @@ class Read:
 
 
 class WholeRaft(MembershipRaft):
-    switches: Switches
+    switches: Switches  # pyright: ignore[reportIncompatibleVariableOverride]
 
     heard_at: int  # when I last heard from a leader of my term
     leader: NodeId | None  # of my term

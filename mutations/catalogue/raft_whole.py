@@ -554,7 +554,7 @@ OPTIMISATIONS = (
                 "self.joinable = self.joinable and not self.is_majority(self.who_acked(self.round))",
             ),
         ),
-        message="""Share one round of heartbeats among concurrent reads
+        message="""Share a round of heartbeats among reads
 
 A busy leader sent a round of heartbeats for every single read. Reads that come while a round is on its way now wait
 for that one: its acknowledgements say that we lead, which is all that they need. Halves the messages of a read-heavy
