@@ -66,7 +66,8 @@ GAVE_UP = {
 def options(parser: argparse.ArgumentParser) -> None:
     add_program(parser, nargs="?")
     add = parser.add_argument
-    add("--nodes", type=whole(1, LARGEST_CLUSTER), help="nodes, or a model's participants (default: its own)")
+    size = whole(1, LARGEST_CLUSTER)
+    add("--nodes", metavar="N", type=size, help="nodes, or a model's participants (default: its own)")
     for name in COUNTED:
         number = DEFAULTS[name]
         add(f"--{name}", metavar="N", type=whole(0, 1000), help=f"{HELP[name]}, at most (default {number})")
