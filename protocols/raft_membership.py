@@ -178,7 +178,7 @@ class Switches(SnapshotSwitches):
 
 
 class MembershipRaft(SnapshotRaft):
-    switches: Switches
+    switches: Switches  # pyright: ignore[reportIncompatibleVariableOverride]
 
     servers: tuple[NodeId, ...]  # all that there are, members or not
     configuration: Configuration  # in force

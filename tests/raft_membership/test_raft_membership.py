@@ -1,4 +1,4 @@
-"""What extends Raft by membership changes and transfers: all off, it is what it extends; its observers bite; quorums."""
+"""What extends Raft by membership changes: all off, it is what it extends; its observers bite; quorums overlap."""
 
 from itertools import combinations, product
 from typing import Any, cast
@@ -85,6 +85,20 @@ def test_the_mutant_breaks_the_invariant_and_the_silence_of_its_method_is_notice
     broken = told(run(method))
     assert vars(Chapter4)[method]._invariant.name in [name for name, _ in broken]
     assert told(run(method, without(method))) != broken
+
+
+@pytest.mark.parametrize(
+    ("mutant", "founders", "seed"), [("learner_refuses_to_vote", 1, 0), ("removed_never_campaigns", 2, 47)]
+)
+def test_a_cluster_of_two_is_stuck_where_a_server_trusts_a_configuration_too_much(
+    mutant: str, founders: int, seed: int
+) -> None:
+    """Hunts, whose clusters are larger, hardly ever come there."""
+    switches = {"membership": "single", "founders": founders}
+    scenario = attrs.evolve(HEALING, nodes=2, switches=switches, seed=seed)
+    stuck = simulate(load(PROTOCOL.name, (f"raft_membership.{mutant}",)), scenario)
+    assert [name for name, _ in told(stuck)] == ["progress_after_heal"]
+    assert told(simulate(reference(PROTOCOL.name), scenario)) == []
 
 
 @pytest.mark.parametrize("index", range(12))
