@@ -391,6 +391,13 @@ class WithSnapshots(Figure3):
         known: object = getattr(state, "answers", None)
         return getattr(state, "registers", None) == self.states[index] and known == tuple(sorted(answers.items()))
 
+    @warning("A server's log goes on where the state ends that it starts from.", "§7; Fig. 13, receiver 6, 7")
+    @restored
+    def log_follows_state(self, node: NodeId, index: Index, state: Value) -> str | None:
+        if not self._is_cut_off(self.facts.written(node)):
+            return None
+        return f"{node} restored the state of {index} entries, and its log has not entry {index} nor begins after it"
+
     @part_of(Figure3.leader_append_only)
     @was_reset("log")
     def leader_keeps_the_rest(

@@ -206,7 +206,7 @@ RESTART = (
         id="raft_snapshots.restart_leaves_the_log_uncut",
         title="A restart does not finish what a crash between the snapshot and the cutting of the log left undone.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("leader_completeness", "log_matching", "state_machine_safety", "durability"),
+        breaks=("log_matching", "leader_completeness", "state_machine_safety", "durability"),
         clause="Discard the entire log that the snapshot does not fit. Fig. 13, InstallSnapshot receiver 7",
         edits=(
             Replace("start", "if self.disk.snapshot.last_index > self.disk.log.base:\n    self.cut_log()", ""),
@@ -254,7 +254,7 @@ INSTALLATION = (
         id="raft_snapshots.log_reset_at_its_own_end",
         title="A follower whose log does not reach the snapshot keeps counting its entries from where the log began.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("log_matching", "durability", "state_machine_safety"),
+        breaks=("log_matching", "durability", "state_machine_safety", "leader_completeness"),
         clause="The log goes on after the last included index. Fig. 13; §7",
         edits=(
             Replace(

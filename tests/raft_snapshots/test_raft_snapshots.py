@@ -42,6 +42,7 @@ HEALING = Scenario(
 BITES = {
     "restored_state": ("raft_snapshots.snapshot_is_ahead", 32),
     "written_state": ("raft_snapshots.snapshot_beyond_the_applied", 0),
+    "log_follows_state": ("raft_snapshots.log_not_reset", 0),
     "leader_keeps_the_rest": ("raft_snapshots.nothing_kept", 2),
     "log_matching_after_reset": ("raft_snapshots.suffix_follows_snapshot", 1),
     "committed_is_kept_by_reset": ("raft_snapshots.log_cut_first", 0),
