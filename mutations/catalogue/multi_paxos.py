@@ -382,7 +382,7 @@ ACCEPTORS = (
         id="multi_paxos.accepted_sent_before_sync",
         title="An acceptor says that it has accepted before that is on its disk.",
         kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("learned_only_chosen", "durability", "p2b"),
+        breaks=("learned_only_chosen", "durability", "gaps_are_filled", "p2b"),
         clause="An acceptor records the response in stable storage before actually sending it. §2.5",
         edits=(
             Replace(
@@ -431,7 +431,7 @@ CHOOSING = (
         id="multi_paxos.accepted_is_a_count",
         title="A leader counts messages, so a duplicated one counts as two acceptors.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("learned_only_chosen",),
+        breaks=("learned_only_chosen", "gaps_are_filled"),
         clause="A majority of acceptors is a majority of different acceptors. §2.2; Paxos.tla, Quorum",
         edits=(
             Replace("propose", "self.accepted_by[slot] = set()", "self.accepted_by[slot] = []"),
@@ -447,7 +447,7 @@ CHOOSING = (
         id="multi_paxos.request_to_leader",
         title="A node that does not lead proposes its clients' commands.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("durability", "gaps_are_filled", "linearizability", "p2b", "failure"),
+        breaks=("durability", "gaps_are_filled", "linearizability", "learned_only_chosen", "p2b", "failure"),
         clause="Clients send commands to the leader, who decides where in the sequence each should appear. §3",
         edits=(Site("request", "drop-check", "request_to_leader"),),
     ),

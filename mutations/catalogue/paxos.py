@@ -316,7 +316,7 @@ ACCEPTORS = (
         id="paxos.handle_accept/drop-sync/1",
         title="An acceptor says that it has accepted what is not on its disk.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("durability", "promise_monotonicity", "p2b"),
+        breaks=("durability", "learned_only_chosen", "promise_monotonicity", "p2b"),
         clause="An acceptor records the response in stable storage before actually sending it. §2.5",
         edits=(Site("handle_accept", "drop-sync", "1"),),
     ),
@@ -439,6 +439,7 @@ PROGRESS = (
         id="paxos.round_not_learned",
         title="A refused proposer tries again with its next round, not with one above what it was refused for.",
         kind=DriftKind.FORGOTTEN_RESET,
+        breaks=("progress_after_heal",),
         clause="It begins phase 1 with a higher-numbered proposal than any it has already used. §2.5",
         edits=(
             Replace("handle_nack", "self.round_seen = max(self.round_seen, m.promised.round)", ""),
