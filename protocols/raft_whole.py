@@ -572,9 +572,13 @@ class Whole(Chapter4):
 
     @sent(AppendEntries)
     def note_commitment(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
-        told = self.facts.healed_at is not None and m.leader_commit > self.applied_by.get(dst, 0)
-        if told and self.facts.reaches(node, dst) and self.facts.reaches(dst, node):
-            self.behind.setdefault(dst, (m.leader_commit, self.facts.now))
+        """Who has not applied what it has in its log, and is told that it is committed."""
+        index = m.leader_commit
+        if self.facts.healed_at is None or not self.applied_by.get(dst, 0) < index <= len(self.committed):
+            return
+        held = self.entry(self.facts.written(dst), index) == self.committed[index - 1][0]
+        if held and self.facts.reaches(node, dst) and self.facts.reaches(dst, node):
+            self.behind.setdefault(dst, (index, self.facts.now))
 
     @applied
     def note_applied(self, node: NodeId, index: Index, command: object, result: object) -> None:
@@ -591,7 +595,7 @@ class Whole(Chapter4):
         late = self.facts.now - told_at
         return f"{node} took {late} us to apply entry {index} that it knew to be committed" if late > KEPT_UP else None
 
-    @eventually("Once the faults have ended, a follower soon applies what its leader has committed.", "§3.5")
+    @eventually("Once the faults have ended, who holds an entry soon applies it when it is told to.", "§3.5")
     def followers_keep_up(self) -> str | None:
         if self.facts.switches.membership != "fixed":
             return None
