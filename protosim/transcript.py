@@ -401,8 +401,7 @@ def _parse_switches(words: list[str]) -> dict[str, Any]:
     switches: dict[str, Any] = {}
     for word in words:
         name, _, content = word.partition("=")
-        word = content == "true" if content in ("true", "false") else content
-        switches[name] = int(content) if content.isdecimal() else word
+        switches[name] = int(content) if content.isdecimal() else {"true": True, "false": False}.get(content, content)
     return switches
 
 

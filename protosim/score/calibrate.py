@@ -76,7 +76,7 @@ def try_kill(programs: Mapping[Subset, Program], recipe: Recipe, scenario: Scena
     """Whether there is a length at which the run fails exactly with the recipe's bug."""
     most, bug = recipe.events, recipe.kills
     ill = [bugs for bugs in programs if bug in bugs]
-    well = [bugs for bugs in programs if bug not in bugs]
+    well = [bugs for bugs in programs if bug not in bugs and bugs.isdisjoint(recipe.despite)]
     alone = ends(programs[frozenset((bug,))], scenario, most)
     if alone is None or ends(programs[max(well, key=len)], scenario, alone + GAP):
         return None  # most counters end here, with one or two runs
@@ -86,7 +86,7 @@ def try_kill(programs: Mapping[Subset, Program], recipe: Recipe, scenario: Scena
     if until - by < GAP:
         return None
     length = attrs.evolve(scenario, events=by + min((until - by) // 2, LONGEST_TAIL))
-    runs = {bugs: simulate(program, length, digest=False) for bugs, program in programs.items()}
+    runs = {bugs: simulate(programs[bugs], length, digest=False) for bugs in (*ill, *well)}
     broken = {bugs: run.violation.invariant.name for bugs, run in runs.items() if run.violation}
     if set(broken) != set(ill) or not all(_sound(runs[bugs]) for bugs in well):
         return None

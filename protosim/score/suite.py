@@ -42,6 +42,7 @@ class Recipe:
     kind: Kind
     kills: str = ""  # kill: the bug that its runs detect
     cause: str = ""  # kill: a part of that bug, a mutant itself, that its runs detect alone
+    despite: tuple[str, ...] = ()  # kill: bugs of an `impl` task that break nearly every run, and so its runs too
     per_test: int = 1
     nodes: int = 3
     switches: dict[str, Any] = attrs.field(factory=dict)
