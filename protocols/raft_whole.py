@@ -1,9 +1,8 @@
 """Raft, whole: elections that leave a leader alone, and reads that write nothing to the log.
 
-Paper    D. Ongaro, "Consensus: Bridging Theory and Practice", PhD thesis, Stanford 2014. § refers to it; chapter 3 is
-         the core (`protocols/raft.py`), which this file extends.
-Scope    PreVote (§9.6), leader stickiness (§4.2.3), CheckQuorum (§6.2), reads by ReadIndex (§6.4), at followers too,
-         and by lease (§6.4.1). Each is a switch; with all of them off, this is what it extends.
+Paper    D. Ongaro, "Consensus: Bridging Theory and Practice", PhD thesis, Stanford 2014. § refers to it.
+Scope    Extends `protocols.raft_membership`, and does what that does where all switches are off: PreVote (§9.6), leader
+         stickiness (§4.2.3), CheckQuorum (§6.2), reads by ReadIndex (§6.4), at followers too, and by lease (§6.4.1).
 Assumes  What the core assumes. Lease reads need more: no clock is ever set, and none gains or loses more than
          CLOCK_DRIFT; without it they may be stale. ReadIndex needs no clock.
 
