@@ -9,7 +9,7 @@ The spec's set `msgs` only grows, so it is three facts here: who has sent Prepar
 Abort.
 """
 
-from enum import Enum
+from enum import StrEnum
 from typing import TypeVar
 
 from protosim.api import (
@@ -30,14 +30,14 @@ from protosim.api import (
 Participant = int  # a resource manager, from 0: the spec's rm
 
 
-class RM(Enum):
+class RM(StrEnum):
     WORKING = "working"
     PREPARED = "prepared"
     COMMITTED = "committed"
     ABORTED = "aborted"
 
 
-class TM(Enum):
+class TM(StrEnum):
     INIT = "init"
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -141,7 +141,7 @@ class TwoPhase(StateModel[State]):
 
 
 class TCommit(Properties):
-    """What TwoPhase implements: TCommit.tla."""
+    """What TwoPhase implements: TCommit.tla. An edited model has enumerations of its own, which are compared as text."""
 
     @always("No participant has committed while another has aborted.", "§2; TCommit.tla, TCConsistent; AC1")
     def tc_consistent(self, s: State) -> str | None:
@@ -161,7 +161,7 @@ class TCommit(Properties):
 
     @always("The decision to commit can only be reached if all have prepared.", "AC3; TCommit.tla, canCommit")
     def ac3_unanimity(self, s: State) -> str | None:
-        if TM.COMMITTED is not s.tm_state and RM.COMMITTED not in s.rm_state:
+        if s.tm_state != TM.COMMITTED and RM.COMMITTED not in s.rm_state:
             return None
         if all(s.prepared_sent):
             return None

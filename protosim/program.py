@@ -115,8 +115,7 @@ class StateProgram:
 
 
 def load_model(name: str, mutants: Sequence[str] = (), source: str | None = None) -> StateProgram:
-    """The model as it stands in `protocols/`, or the edited file `source`, with the mutants applied. What must hold
-    comes with it: it is part of the same class."""
+    """The model as it stands in `protocols/`, or the edited file `source`, with the mutants applied."""
     spec = spec_of(name)
     assert isinstance(spec, ModelSpec)
     text = source_of(name) if source is None else read_source(source)
@@ -132,7 +131,7 @@ def load_model(name: str, mutants: Sequence[str] = (), source: str | None = None
     if not isinstance(edited, ModelSpec) or edited.name != name:
         says = f"PROTOCOL = ModelSpec(name={name!r}, ...)"
         raise UserError(f"{source or 'The source'} lacks the entry point of a model: {says}")
-    return StateProgram(name, text, edited, ids, source or "")
+    return StateProgram(name, text, attrs.evolve(spec, model=edited.model), ids, source or "")
 
 
 def _execute(name: str, source: str, title: str) -> types.ModuleType:
