@@ -200,7 +200,7 @@ NEW_LEADERS = (
         id="multi_paxos.deposed_leader_leads_on",
         title="A leader that promises a higher ballot goes on proposing in its own.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("durability", "linearizability"),
+        breaks=("durability", "learners_catch_up", "linearizability"),
         clause="Abandon a proposal if some proposer has begun trying to issue a higher-numbered one. §2.2",
         edits=(Replace("promise", "if ballot.proposer != self.me:\n    self.follow()", ""),),
     ),
