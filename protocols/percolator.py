@@ -22,6 +22,7 @@ from bisect import bisect_left, insort
 
 import attrs
 
+from protocols._accounts import ACCOUNTS, OPENING, Account, Cell, Transaction, home, parse, workload, wrong_sum
 from protosim.api import (
     MS,
     Disk,
@@ -50,11 +51,6 @@ from protosim.api import (
 
 Tid = OpId  # a transaction's name at its node: the operation of its client
 Timestamp = int  # from 1; 0 is the beginning, in which all accounts were made
-Account = str
-
-ACCOUNTS: tuple[Account, ...] = ("a", "b", "c", "d")
-OPENING = 5  # the balance of each account at the beginning
-TOTAL = OPENING * len(ACCOUNTS)
 
 RETRY = "retry"
 RETRY_INTERVAL = (60 * MS, 120 * MS)
@@ -73,28 +69,6 @@ COMMIT = "commit"
 
 
 # -- Commands and messages ---------------------------------------------------------------------------
-
-
-@value
-class Transaction:
-    """Read these accounts, and move `amount` from the first to each of the others; 0 only reads."""
-
-    accounts: tuple[Account, ...]
-    amount: int
-
-    def __str__(self) -> str:
-        return f"{f'move {self.amount}' if self.amount else 'read'} {' '.join(self.accounts)}"
-
-
-@value
-class Cell:
-    """A balance, and the start timestamp of who left it: a version."""
-
-    balance: int
-    writer: Timestamp
-
-    def __str__(self) -> str:
-        return f"{self.balance} by {self.writer}"
 
 
 @value
@@ -250,11 +224,6 @@ class Switches:
     ttl: int = switch(200, (5, 40, 200), "for how many milliseconds a lock is left alone")
     batch: int = switch(10, (1, 10), "how many timestamps the oracle reserves in one write, §2.3")
     parallel: bool = switch(False, (False, True), "the primary is locked together with the others, not before them")
-
-
-def home(account: Account, ids: tuple[NodeId, ...]) -> NodeId:
-    """Who has the account."""
-    return ids[ACCOUNTS.index(account) % len(ids)]
 
 
 def effect(command: Transaction, cells: dict[Account, Cell]) -> dict[Account, int]:
@@ -728,10 +697,7 @@ class SnapshotIsolation(Observer):
     def conserved_sum(
         self, node: NodeId, op: OpId, command: Transaction, result: tuple[Cell, ...] | None
     ) -> str | None:
-        if result is None or len(result) < len(ACCOUNTS):
-            return None
-        total = sum(cell.balance for cell in result)
-        return None if total == TOTAL else f"{op} read {total} in all accounts together; there are {TOTAL}"
+        return wrong_sum(op, result)
 
     @always("Timestamps strictly increase.", "§2.3")
     @sent(Stamped)
@@ -856,26 +822,6 @@ class SnapshotIsolation(Observer):
     ) -> None:
         if self.facts.healed_at is not None and result is not None and command.amount:
             self.committed_since_heal = True
-
-
-def workload(op: OpId, bits: int) -> Transaction:
-    """Mostly transfers between two accounts, some from one to two others, and one in four reads everything."""
-    kind, first = bits & 7, bits >> 3 & 3
-    second = (first + 1 + (bits >> 5) % 3) % 4
-    if kind < 2:
-        return Transaction(ACCOUNTS, 0)
-    accounts = (ACCOUNTS[first], ACCOUNTS[second])
-    if kind == 2:
-        third = next(account for account in ACCOUNTS if account not in accounts)
-        return Transaction((*accounts, third), 1)
-    return Transaction(accounts, 1 + (bits >> 8 & 3))
-
-
-def parse(op: OpId, words: tuple[str, ...]) -> Transaction:
-    """`read a b`, `move 3 a b`."""
-    if words[0] == "read":
-        return Transaction(words[1:], 0)
-    return Transaction(words[2:], int(words[1]))
 
 
 PROTOCOL = ProtocolSpec(

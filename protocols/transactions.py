@@ -22,6 +22,7 @@ Reading order: messages, state, locks (BHG §3), commitment (BHG §7.4), recover
 
 import attrs
 
+from protocols._accounts import ACCOUNTS, OPENING, Account, Cell, Transaction, home, parse, workload, wrong_sum
 from protosim.api import (
     MS,
     Disk,
@@ -48,40 +49,13 @@ from protosim.api import (
 )
 
 Tid = OpId  # a transaction is named by the operation of its client; 0 is the beginning, in which all accounts were made
-Account = str
 Token = tuple[int, int]  # (the shard's boot, which lock since then)
-
-ACCOUNTS: tuple[Account, ...] = ("a", "b", "c", "d")
-OPENING = 5  # the balance of each account at the beginning
-TOTAL = OPENING * len(ACCOUNTS)
 
 RETRY = "retry"
 RETRY_INTERVAL = (60 * MS, 120 * MS)
 
 
 # -- Commands and messages ---------------------------------------------------------------------------
-
-
-@value
-class Transaction:
-    """Read these accounts, and move `amount` from the first to each of the others; 0 only reads."""
-
-    accounts: tuple[Account, ...]
-    amount: int
-
-    def __str__(self) -> str:
-        return f"{f'move {self.amount}' if self.amount else 'read'} {' '.join(self.accounts)}"
-
-
-@value
-class Cell:
-    """A balance, and which transaction left it."""
-
-    balance: int
-    writer: Tid
-
-    def __str__(self) -> str:
-        return f"{self.balance} by {self.writer}"
 
 
 @value
@@ -217,11 +191,6 @@ class Active:
 @attrs.frozen
 class Switches:
     at_once: int = switch(2, (1, 2), "how many undecided transactions a coordinator has at most")
-
-
-def home(account: Account, ids: tuple[NodeId, ...]) -> NodeId:
-    """The account's shard."""
-    return ids[ACCOUNTS.index(account) % len(ids)]
 
 
 def effect(command: Transaction, cells: dict[Account, Cell]) -> tuple[Write, ...]:
@@ -670,10 +639,7 @@ class Outcomes(Observer):
     def conserved_sum(
         self, node: NodeId, op: OpId, command: Transaction, result: tuple[Cell, ...] | None
     ) -> str | None:
-        if result is None or len(result) < len(ACCOUNTS):
-            return None
-        total = sum(cell.balance for cell in result)
-        return None if total == TOTAL else f"{op} read {total} in all accounts together; there are {TOTAL}"
+        return wrong_sum(op, result)
 
     @always(
         "Transactions could have happened one after the other, each between its question and its answer.",
@@ -839,26 +805,6 @@ class Outcomes(Observer):
     def count_progress(self, node: NodeId, before: dict[str, tuple[tuple[Account, Cell], ...]]) -> None:
         if self.facts.healed_at is not None and self.facts.written(node).cells != before["cells"]:
             self.committed_since_heal = True
-
-
-def workload(op: OpId, bits: int) -> Transaction:
-    """Mostly transfers between two accounts, some from one to two others, and one in four reads everything."""
-    kind, first = bits & 7, bits >> 3 & 3
-    second = (first + 1 + (bits >> 5) % 3) % 4
-    if kind < 2:
-        return Transaction(ACCOUNTS, 0)
-    accounts = (ACCOUNTS[first], ACCOUNTS[second])
-    if kind == 2:
-        third = next(account for account in ACCOUNTS if account not in accounts)
-        return Transaction((*accounts, third), 1)
-    return Transaction(accounts, 1 + (bits >> 8 & 3))
-
-
-def parse(op: OpId, words: tuple[str, ...]) -> Transaction:
-    """`read a b`, `move 3 a b`."""
-    if words[0] == "read":
-        return Transaction(words[1:], 0)
-    return Transaction(words[2:], int(words[1]))
 
 
 PROTOCOL = ProtocolSpec(

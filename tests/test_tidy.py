@@ -93,6 +93,8 @@ def protocols_import_only_the_vocabulary(file: File) -> Iterator[str]:
         words, own_words = extended.split("_"), Path(name).stem.split("_")
         if extended != module and (set(words) < set(own_words) or words[0] == own_words[0] != name):
             continue  # `multi_paxos` extends `paxos`, and `raft_membership` both `raft` and `raft_snapshots`
+        if module.startswith("protocols._"):
+            continue  # what several protocols share, and none of them is
         if module != own and not module.startswith(own + "."):
             says = f"a protocol does not import {module}: it is written in protosim.api, and what its name says"
             yield file.at(line, says)
@@ -256,6 +258,12 @@ EXAMPLES: list[tuple[Rule, str, str, str]] = [
         "protocols/big/x.py",
         "from protocols.raft import Log",
         "from protocols.big.messages import Vote\nfrom .messages import Ack",
+    ),
+    (
+        protocols_import_only_the_vocabulary,
+        "protocols/x.py",
+        "from protocols.accounts import home",
+        "from protocols._accounts import home",
     ),
     (
         checks_are_one_line_and_one_name,
