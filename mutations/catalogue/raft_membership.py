@@ -32,7 +32,7 @@ CHANGES = (
         id="raft_membership.one_change_at_a_time",
         title="A leader proposes a configuration while the one before it is not committed.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("leader_completeness",),
+        breaks=("state_machine_safety", "quorums_overlap"),
         clause="A leader may not begin a change until the previous one has been committed. §4.1",
         edits=(Site("may_follow", "drop-check", "one_change_at_a_time"),),
     ),
@@ -95,7 +95,7 @@ IN_FORCE = (
         id="raft_membership.in_force_when_committed",
         title="A configuration is in force only when it is committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("durability", "leader_completeness"),
+        breaks=("joint_consensus_ends", "quorums_overlap", "removed_leader_steps_down", "state_machine_safety"),
         clause="A server always uses the latest configuration in its log, whether it is committed or not. §4.1",
         edits=(
             Replace(
@@ -129,7 +129,7 @@ IN_FORCE = (
         id="raft_membership.forgotten_by_restart",
         title="A server that restarts goes by the founders, until it appends something.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("leader_completeness", "durability"),
+        breaks=("leader_completeness", "election_safety", "failure"),
         clause="A server always uses the latest configuration in its log. §4.1",
         edits=(
             Replace(
@@ -145,7 +145,7 @@ IN_FORCE = (
         id="raft_membership.snapshot_makes_voters",
         title="A server that restores a snapshot takes learners for voters.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("leader_completeness", "election_safety"),
+        breaks=("only_voters_campaign", "durability", "quorums_overlap"),
         clause="A snapshot has the latest configuration as of its last entry. Thesis §5.1, §4.2.1",
         edits=(
             Replace(
@@ -161,7 +161,7 @@ IN_FORCE = (
         id="raft_membership.snapshot_without_configuration",
         title="The configuration is gone with the entry that a snapshot stands for.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("leader_completeness", "durability"),
+        breaks=("only_voters_campaign", "quorums_overlap"),
         clause="A snapshot has the latest configuration as of its last entry. Thesis §5.1",
         edits=(
             Replace("MembershipRaft.configurations", "state is not None and state.configuration is not None", "False"),
@@ -182,7 +182,7 @@ QUORUMS = (
         id="raft_membership.majority_of_voters",
         title="Nobody has to agree but the outgoing voters.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("election_safety", "leader_completeness", "durability"),
+        breaks=("durability", "election_safety", "leader_completeness"),
         clause="Agreement requires a majority of the voters. §4.1, §4.3",
         edits=(Site("is_majority", "drop-check", "majority_of_voters"),),
     ),
@@ -190,7 +190,7 @@ QUORUMS = (
         id="raft_membership.majority_of_outgoing",
         title="In joint consensus the new voters decide alone.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("leader_completeness", "durability"),
+        breaks=("durability", "quorums_overlap"),
         clause="Agreement requires separate majorities from both the old and new configurations. §4.3",
         edits=(Site("is_majority", "drop-check", "majority_of_outgoing"),),
     ),
@@ -231,7 +231,7 @@ QUORUMS = (
         id="raft_membership.learners_count",
         title="Learners count in majorities.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("durability", "leader_completeness"),
+        breaks=("durability",),
         clause="A non-voting member is not counted towards majorities, for voting and for commitment. §4.2.1",
         edits=(
             Replace(
@@ -320,7 +320,7 @@ ROLES = (
         id="raft_membership.removed_server_wipes_its_disk",
         title="A server that was removed deletes its state, and may come back under its name as a new one.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("leader_completeness", "durability"),
+        breaks=("leader_append_only", "state_machine_safety", "leader_completeness", "quorums_overlap"),
         clause="A server's vote and log are persistent state: what it promised still binds it. Fig. 3.1, state",
         edits=(
             Replace(
@@ -367,7 +367,7 @@ ROLES = (
         id="raft_membership.leaves_before_commit",
         title="C_new follows at once, before C_old,new is committed.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("leader_completeness", "durability"),
+        breaks=("quorums_overlap", "state_machine_safety"),
         clause="Once C_old,new has been committed, it is safe to create C_new. §4.3",
         edits=(
             Replace(
@@ -446,7 +446,7 @@ OPTIMISATIONS = (
         id="raft_membership.quorum_size_computed_once",
         title="The size of a majority is computed when a server campaigns, and does not follow the configuration.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("durability", "leader_completeness"),
+        breaks=("durability", "progress_after_heal"),
         clause="A server always uses the latest configuration in its log, for all its decisions. §4.1",
         edits=(
             Replace("MembershipRaft", "transferee: NodeId | None", "transferee: NodeId | None\nquorum: int"),
@@ -471,7 +471,7 @@ change while a server leads without a configuration entry, and those are rare: c
         id="raft_membership.both_configurations_at_once",
         title="C_old,new and C_new go out together, so that C_new is in force before C_old,new is committed.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("durability", "leader_completeness"),
+        breaks=("quorums_overlap", "state_machine_safety"),
         clause="Once C_old,new has been committed, it is safe to create C_new. §4.3",
         edits=(
             Replace(
