@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from protosim.api import Invariant
+from protosim.api import Invariant, ModelSpec, ProtocolSpec
 from protosim.linearizability import Operation, check
 from protosim.world import Broken
 
@@ -13,6 +13,13 @@ LINEARIZABILITY = Invariant(
     "What clients saw could have happened one operation at a time, each between its question and its answer.",
     "Herlihy and Wing 1990; Raft §8",
 )
+
+
+def judged(spec: ProtocolSpec | ModelSpec) -> tuple[Invariant, ...]:
+    """All that a run, or an exploration, is judged by."""
+    if isinstance(spec, ProtocolSpec) and spec.history is not None:
+        return *spec.invariants(), LINEARIZABILITY
+    return tuple(spec.invariants())
 
 
 def operations(world: Any) -> list[Operation]:

@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 
 from protosim import files, paths
-from protosim.api import ProtocolSpec
 from protosim.errors import UserError
 from protosim.output import Answer, Output
 from protosim.program import modules, nearest, source_of, spec_of
@@ -128,13 +127,11 @@ def _mutations(protocols: Sequence[str]) -> list[Row]:
 
 
 def _invariants(protocols: Sequence[str]) -> list[Row]:
-    from protosim.history import LINEARIZABILITY
+    from protosim.history import judged
 
     rows: list[Row] = []
     for protocol in protocols:
-        spec = spec_of(protocol)
-        judged = isinstance(spec, ProtocolSpec) and spec.history is not None
-        for invariant in (*spec.invariants(), *([LINEARIZABILITY] if judged else [])):
+        for invariant in judged(spec_of(protocol)):
             fields = attrs.asdict(invariant, filter=attrs.filters.exclude("when"))
             rows.append({"protocol": protocol, **fields})
     return rows

@@ -15,9 +15,8 @@ from typing import Any
 
 import attrs
 
-from protosim.api import Invariant, ProtocolSpec
 from protosim.errors import UserError
-from protosim.history import LINEARIZABILITY
+from protosim.history import judged
 from protosim.program import reference
 from protosim.run import printable
 from protosim.score import gates, result
@@ -100,8 +99,3 @@ def _score(
         judge = Judge(pool, trusted, progress)
         outcomes = judge.play(trials(task, suite, using))
     return result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
-
-
-def judged(spec: ProtocolSpec) -> tuple[Invariant, ...]:
-    """What a run is judged by."""
-    return (*spec.invariants(), *([LINEARIZABILITY] if spec.history is not None else ()))
