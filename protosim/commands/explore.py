@@ -329,7 +329,7 @@ def _search(system: System, depth: int | None, args: argparse.Namespace, out: Ou
     with out.progress() as tick:
         search = Search(system, limits, depth, lambda found: tick(0, f"{found.states:,} states, depth {found.depth}"))
         found = search.run()
-    if found.ended not in ("failed",):
+    if found.ended != "failed":
         out.table(figures(found))
     return found
 

@@ -1,5 +1,11 @@
 """Bounds: how much of each kind of event an exploration has, and where it ends at the latest."""
 
+import importlib
+import math
+import sys
+import time
+from typing import Any, Literal
+
 import attrs
 
 COUNTED = ("timeouts", "requests", "crashes", "cuts", "duplications")
@@ -47,6 +53,28 @@ class Limits:
     states: int | None = None
     seconds: float | None = None
     megabytes: int | None = None  # of the whole process
+
+    def deadline(self) -> float:
+        """Of a search that begins now, on the monotonic clock."""
+        return math.inf if self.seconds is None else time.monotonic() + self.seconds
+
+    def reached(self, states: int, deadline: float) -> Literal["states", "seconds", "memory"] | None:
+        """Which of them, if any."""
+        if self.states is not None and states >= self.states:
+            return "states"
+        if time.monotonic() >= deadline:
+            return "seconds"
+        return "memory" if self.megabytes is not None and peak() >= self.megabytes << 20 else None
+
+
+def peak() -> int:
+    """The most memory that this process has had, in bytes; 0 where the system does not say."""
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError:
+        return 0
+    most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 class Spending:

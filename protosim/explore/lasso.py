@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import attrs
 
 from protosim.api import Invariant
-from protosim.explore.bounds import Limits
-from protosim.explore.search import Explored, Pulse, peak, without_collector
+from protosim.explore.bounds import Limits, peak
+from protosim.explore.search import LOOK, Explored, Pulse, without_collector
 from protosim.watchdog import watched
 
 
@@ -69,10 +69,10 @@ class Graph:
         self.parents: list[tuple[int, int]] = []  # (number of the state before, choice)
 
     def build(self) -> Explored:
-        found, started, deadline = Explored(before=peak()), time.process_time(), time.monotonic()
+        found, started = Explored(before=peak()), time.process_time()
         with watched(self.system.pulse), without_collector():
             try:
-                self._build(found, deadline + (self.limits.seconds or 10**9))
+                self._build(found, self.limits.deadline())
             except KeyboardInterrupt:
                 found.ended = "interrupt"
         found.states, found.peak, found.cpu = len(self.states), peak(), time.process_time() - started
@@ -96,19 +96,14 @@ class Graph:
                 edges.append((choice, event, numbers[after]))
             self.edges.append(edges)
             found.steps += len(edges)
-            if not number % 512 and self._over(found, deadline):
+            if not number % LOOK and self._over(found, deadline):
                 return
 
     def _over(self, found: Explored, deadline: float) -> bool:
-        limits, found.states = self.limits, len(self.states)
+        found.states = len(self.states)
         if self.progress is not None:
             self.progress(found)
-        if limits.states is not None and found.states >= limits.states:
-            found.ended = "states"
-        elif time.monotonic() >= deadline:
-            found.ended = "seconds"
-        elif limits.megabytes is not None and peak() >= limits.megabytes << 20:
-            found.ended = "memory"
+        found.ended = self.limits.reached(found.states, deadline) or "exhausted"
         return found.ended != "exhausted"
 
     def path_to(self, number: int) -> tuple[int, ...]:

@@ -2,8 +2,6 @@
 
 import contextlib
 import gc
-import importlib
-import sys
 import time
 from array import array
 from collections.abc import Callable, Generator
@@ -11,8 +9,9 @@ from typing import Any, Literal, Protocol
 
 import attrs
 
-from protosim.explore.bounds import Limits
+from protosim.explore.bounds import Limits, peak
 from protosim.watchdog import watched
+from protosim.world import FAULT
 
 Ended = Literal["exhausted", "broken", "failed", "states", "seconds", "memory", "interrupt", "clocks"]
 LOOK = 512  # states after which limits and progress are looked at
@@ -25,7 +24,7 @@ class Pulse:
     ids: tuple[str, ...]
     events: int = 0
     at: int = 0
-    pending: tuple[Any, ...] = (3,)
+    pending: tuple[Any, ...] = (FAULT,)  # neither a message, a timeout nor a request
 
 
 class System(Protocol):
@@ -71,16 +70,6 @@ class Explored:
         return (self.peak - self.before) / self.states
 
 
-def peak() -> int:
-    """The most memory that this process has had, in bytes; 0 where the system does not say."""
-    try:
-        resource: Any = importlib.import_module("resource")
-    except ImportError:
-        return 0
-    most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
-
-
 @attrs.define
 class Search:
     """One search. Of each state it keeps by which choice in which other one it was reached first."""
@@ -106,7 +95,7 @@ class Search:
         return found
 
     def _run(self) -> None:
-        found, successors, deadline = self.found, self.system.successors, self._deadline()
+        found, successors, deadline = self.found, self.system.successors, self.limits.deadline()
         parents, choices, pulse = self.parents.append, self.choices.append, self.system.pulse
         judge = self.system.judge
         first, broken = self.system.initial()
@@ -137,21 +126,13 @@ class Search:
             found.depth += bool(following)
             frontier = following
 
-    def _deadline(self) -> float | None:
-        return None if self.limits.seconds is None else time.monotonic() + self.limits.seconds
-
-    def _over(self, states: int, deadline: float | None) -> bool:
+    def _over(self, states: int, deadline: float) -> bool:
         """Whether a limit has been reached."""
-        found, limits = self.found, self.limits
+        found = self.found
         found.states = states
         if self.progress is not None:
             self.progress(found)
-        if limits.states is not None and states >= limits.states:
-            found.ended = "states"
-        elif deadline is not None and time.monotonic() >= deadline:
-            found.ended = "seconds"
-        elif limits.megabytes is not None and peak() >= limits.megabytes << 20:
-            found.ended = "memory"
+        found.ended = self.limits.reached(states, deadline) or "exhausted"
         return found.ended != "exhausted"
 
     def _end(self, broken: Any, path: tuple[int, ...]) -> None:
