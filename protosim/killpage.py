@@ -1,11 +1,16 @@
 """The page about a protocol's mutants: the catalogue beside what was measured."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mutations import DriftKind, Mutation, catalogue
-from protosim import operatorkills
+from protosim import markdown, operatorkills
 from protosim.kills import KILLED, ROOT, Row
+
+KILLED_HEAD = (
+    "mutant", "what it does", "breaks first", "found by", "kills", "runs", "events", "CPU s", "shortest", "seen in",
+)  # fmt: skip
+SURVIVING_HEAD = ("mutant", "what it does", "hunted", "why it survives", "seen in")
 
 
 def page_of(protocol: str) -> Path:
@@ -29,18 +34,11 @@ def page(protocol: str, table: Mapping[str, Row]) -> str:
             "",
             "## Killed",
             "",
-            *_table(
-                ("mutant", "what it does", "breaks first", "found by", "kills", "runs", "events", "CPU s", "shortest",
-                 "seen in"),
-                (_killed(known[id], table[id]) for id in killed),
-            ),
+            *markdown.table([KILLED_HEAD, *(_killed(known[id], table[id]) for id in killed)]),
             "",
             "## Surviving",
             "",
-            *_table(
-                ("mutant", "what it does", "hunted", "why it survives", "seen in"),
-                (_surviving(known[id], table[id]) for id in surviving),
-            ),
+            *markdown.table([SURVIVING_HEAD, *(_surviving(known[id], table[id]) for id in surviving)]),
             "",
             "## Optimisations that drift",
             "",
@@ -48,7 +46,7 @@ def page(protocol: str, table: Mapping[str, Row]) -> str:
             *_operators(protocol, table),
             "## What this protocol cannot have",
             "",
-            *_table(("row", "what it does", "needs"), ((b.row, b.title, b.needs) for b in beyond)),
+            *markdown.table([("row", "what it does", "needs"), *((b.row, b.title, b.needs) for b in beyond)]),
             "",
         ]
     )
@@ -66,7 +64,7 @@ def _operators(protocol: str, entries: Mapping[str, Row]) -> list[str]:
         f"{operatorkills.share(table, entries)}. Each was hunted once, over {table.events:,} events; those that the",
         f"catalogue has as well have its rows ({len(table.catalogued)} of them).",
         "",
-        *_table(("survivor", "why"), survivors),
+        *markdown.table([("survivor", "why"), *survivors]),
         "",
     ]
 
@@ -98,8 +96,3 @@ def _name(entry: Mutation) -> str:
 def _commit(entry: Mutation) -> list[str]:
     quoted = [f"> {line}".rstrip() for line in entry.message.strip().splitlines()]
     return [f"### `{entry.id}`", "", entry.title, f"It was sold like this ({len(entry.edits)} edits):", "", *quoted, ""]
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]

@@ -5,7 +5,7 @@ from statistics import median
 
 import attrs
 
-from protosim import checks, kills, operatorkills
+from protosim import checks, kills, markdown, operatorkills
 from protosim.api import ModelSpec, ProtocolSpec
 from protosim.kills import KILLED, ROOT, Row
 from protosim.program import modules, source_of, spec_of
@@ -28,7 +28,7 @@ def page() -> str:
             "Written by `protosim list protocols --write` from the modules of `protocols/` and the tables of",
             "`mutations/expected/`.",
             "",
-            *_markdown([HEAD, *rows]),
+            *markdown.table([HEAD, *rows]),
             "",
             "*Checks* are the named conjuncts of `holds(...)` in the protocol's own file. *Safety*, *warnings*,",
             "*goals* and *liveness* count its invariants (`always`, `warning`, `sometimes`, `eventually`); client",
@@ -73,9 +73,3 @@ def _sizes(spec: ProtocolSpec | ModelSpec) -> str:
     """Those that hunts draw from, and those that there can be."""
     drawn = ", ".join(map(str, spec.sizes))
     return f"{drawn} ({spec.smallest} to {spec.largest})" if spec.largest else f"{drawn} ({spec.smallest} or more)"
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    cells = [[cell.replace("|", chr(92) + "|") for cell in row] for row in rows]
-    lines = [f"| {' | '.join(row)} |" for row in cells]
-    return [lines[0], f"|{'|'.join(['---'] * len(rows[0]))}|", *lines[1:]]

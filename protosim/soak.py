@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from protosim import checks
+from protosim import checks, markdown
 from protosim.plan import Wish
 from protosim.program import Program, modules
 from protosim.survey import Seen, Total, survey
@@ -100,17 +100,11 @@ def page(program: Program, soaked: list[Soaked], about: str) -> str:
             "",
             f"{total:,} events of the unbroken protocol; nothing may fire. {about}",
             "",
-            *_markdown(figures(soaked)),
+            *markdown.table(figures(soaked), 1),
             "",
             "How often each check was the sole reason to refuse (0: this scheduler does not test it):",
             "",
-            *_markdown(sole_refusals(program.source, soaked)),
+            *markdown.table(sole_refusals(program.source, soaked), 1),
             "",
         ]
     )
-
-
-def _markdown(rows: list[tuple[str, ...]]) -> list[str]:
-    rule = "|".join(["---", *["---:"] * (len(rows[0]) - 1)])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [lines[0], f"|{rule}|", *lines[1:]]

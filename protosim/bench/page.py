@@ -1,11 +1,12 @@
 """The report: sections of one table and one note each, as Markdown."""
 
 import os
-import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
+
+from protosim.markdown import machine, python, table
 
 Rows = tuple[tuple[str, ...], ...]
 """The first row has the headings."""
@@ -36,8 +37,8 @@ class About:
         return cls(
             command=command,
             date=f"{datetime.now(UTC):%Y-%m-%d}",
-            python=f"{platform.python_implementation()} {platform.python_version()}",
-            machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+            python=python(),
+            machine=machine(),
             load=load,
         )
 
@@ -49,11 +50,5 @@ def markdown(about: About, sections: Sequence[Section]) -> str:
     """The whole page."""
     lines = ["# Benchmarks", "", about.sentence(), ""]
     for section in sections:
-        lines += [f"## {section.title}", "", *_table(section.rows), "", section.note, ""]
+        lines += [f"## {section.title}", "", *table(section.rows, 1), "", section.note, ""]
     return "\n".join(lines)
-
-
-def _table(rows: Rows) -> list[str]:
-    rule = "|".join(["---", *["---:"] * (len(rows[0]) - 1)])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [lines[0], f"|{rule}|", *lines[1:]]

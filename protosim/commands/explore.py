@@ -7,8 +7,6 @@ what it covered. One that a limit has ended is inconclusive (2).
 """
 
 import argparse
-import os
-import platform
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from protosim.explore.search import Explored, Search, System
 from protosim.explore.space import Space
 from protosim.explore.story import scenario, unhurt
 from protosim.explore.symmetry import Quotient
+from protosim.markdown import machine, python
 from protosim.options import (
     LARGEST_CLUSTER,
     MOST,
@@ -133,9 +132,7 @@ def _write(args: argparse.Namespace, out: Output) -> Answer:
 
 
 def _about() -> str:
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
-    return f"`protosim explore --write`, {datetime.now(UTC):%Y-%m-%d}, {python}, {machine}."
+    return f"`protosim explore --write`, {datetime.now(UTC):%Y-%m-%d}, {python()}, {machine()}."
 
 
 # -- Protocols ---------------------------------------------------------------------------------------

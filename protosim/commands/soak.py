@@ -1,13 +1,12 @@
 """Millions of events of the unbroken protocol, under the portfolio and each scheduler alone: all must be clean."""
 
 import argparse
-import os
-import platform
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from protosim import files, soak
+from protosim.markdown import machine, python
 from protosim.options import LARGEST_SEED, MOST, MOST_JOBS, SEED, whole
 from protosim.output import Answer, Output
 from protosim.program import reference
@@ -70,9 +69,7 @@ def _soak(args: argparse.Namespace, out: Output) -> list[Soaked]:
 
 def _about(args: argparse.Namespace) -> str:
     command = f"protosim soak {args.protocol} --events {args.events} --seed {args.seed} --write"
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {python}, {machine}."
+    return f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {python()}, {machine()}."
 
 
 def _fields(each: Soaked) -> dict[str, Any]:

@@ -5,12 +5,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from protosim import markdown
 from protosim.errors import UserError
 
 FIGURE_8 = "--timeouts 4 --timer heartbeat=0 --requests 2 --crashes 0 --messages 1"
@@ -136,9 +137,4 @@ def page(rows: dict[str, tuple[str, ...]], about: str) -> str:
 def _sections(rows: dict[str, tuple[str, ...]]) -> Iterator[str]:
     for section in SECTIONS:
         measured = [rows[line] for line in section.lines]
-        yield from (f"## {section.title}", "", section.about, "", *_markdown([HEAD, *measured]), "")
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(cells)} |" for cells in rows]
-    return [lines[0], f"|{'|'.join(['---'] * 2 + ['---:'] * (len(rows[0]) - 2))}|", *lines[1:]]
+        yield from (f"## {section.title}", "", section.about, "", *markdown.table([HEAD, *measured], 2), "")
