@@ -473,6 +473,7 @@ class Whole(Chapter4):
         self.begun = 0  # rounds of heartbeats, of all reigns
         self.rounds: dict[tuple[Term, Round], Begun] = {}
         self.acked: dict[tuple[Term, NodeId], Round] = {}  # the last
+        self.called: dict[tuple[NodeId, Term], None] = {}  # who was told to campaign, and for which term
         self.index_given: dict[OpId, NodeId] = {}  # reads of followers: by whom
         self.promise_of: dict[NodeId, tuple[Term, int]] = {}  # acknowledged: a leader's term, and when by its own clock
         self.new_term_at = 0
@@ -539,10 +540,14 @@ class Whole(Chapter4):
     @always("Only whom the leader told to campaign claims its leave.", "§4.2.3, §3.10")
     @sent(CalledVote)
     def leave_was_given(self, node: NodeId, dst: NodeId, m: CalledVote) -> str | None:
-        called = self.told.get(m.term)
-        if called == node:
+        called = [n for n in self.facts.ids if (n, m.term) in self.called]
+        if node in called:
             return None
-        return f"{node} claims in term {m.term} that the leader called it, who called {called or 'nobody'}"
+        return f"{node} claims in term {m.term} that the leader called it, who called {' '.join(called) or 'nobody'}"
+
+    @sent(TimeoutNow)
+    def note_call(self, node: NodeId, dst: NodeId, m: TimeoutNow) -> None:
+        self.called[dst, m.term + 1] = None
 
     @always("Nobody begins to lead while an earlier leader holds a lease.", "§6.4.1")
     @sent(AppendEntries)
