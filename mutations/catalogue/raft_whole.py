@@ -210,7 +210,7 @@ PRE_VOTE = (
         id="raft_whole.pre_votes_kept",
         title="A server that hears a leader while it asks for pre-votes goes on counting them.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("stable_leader",),
+        breaks=("lease_safety", "stable_leader"),
         clause="Whoever hears from a leader is its follower. §3.4, §9.6",
         edits=(Replace("hear_leader", "self.pre_votes = set()", ""),),
     ),
