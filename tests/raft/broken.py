@@ -3,7 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 
@@ -13,6 +13,7 @@ from protosim.program import Program, load
 from protosim.run import Run, simulate
 from protosim.scenario import Choice, Scenario
 from protosim.world import Broken
+from tests.biting import without
 
 GOLDEN = Path(__file__).parent / "broken.json"
 SEEDS = range(400)  # to search for a run, when the golden file is refilled
@@ -108,24 +109,9 @@ def _said(broken: Broken | None) -> str:
     return f"{broken.invariant.name} in event {broken.event}: {broken.sentence}" if broken else ""
 
 
-def without(method: str) -> type[Figure3]:
-    """Figure3, whose method does what it does but never reports; one that reports nothing is not called at all."""
-    members: dict[str, Any] = {k: v for k, v in vars(Figure3).items() if k not in ("__dict__", "__weakref__")}
-    whole = members[method]
-
-    def silent(self: Observer, *details: Any) -> None:
-        if hasattr(whole, "_invariant"):
-            whole(self, *details)
-
-    silent.__dict__.update(whole.__dict__)
-    members[method] = silent
-    silenced: Any = type("Figure3", Figure3.__bases__, members)
-    return cast("type[Figure3]", silenced)
-
-
 def search(method: str) -> dict[str, Any]:
     """The first seed under which the method's silence makes a difference."""
-    mute = without(method)
+    mute = without(Figure3, method)
     for seed in SEEDS:
         told = outcome(run(method, seed))
         if told != outcome(run(method, seed, mute)):

@@ -18,7 +18,8 @@ from protocols.raft import Figure3
 from protosim.program import Program
 from protosim.run import simulate
 from protosim.scenario import Scenario
-from tests.raft.broken import BREAKS, CHAOS, GOLDEN, HEALING, golden, outcome, program, run, scenario, search, without
+from tests.biting import without
+from tests.raft.broken import BREAKS, CHAOS, GOLDEN, HEALING, golden, outcome, program, run, scenario, search
 from tests.raft.test_invariants import TALES, A, History, Tale, answered, committed
 
 METHODS = [name for name, method in vars(Figure3).items() if hasattr(method, "_invariant")] + ["count_progress"]
@@ -41,7 +42,7 @@ def test_the_broken_raft_breaks_as_it_did(method: str) -> None:
 @pytest.mark.parametrize("method", BREAKS)
 def test_the_silence_of_a_single_method_is_noticed(method: str) -> None:
     seed = golden()[method]["seed"]
-    assert outcome(run(method, seed, without(method))) != outcome(run(method, seed))
+    assert outcome(run(method, seed, without(Figure3, method))) != outcome(run(method, seed))
 
 
 # -- Mutations of the invariants' own code -----------------------------------------------------------

@@ -1,17 +1,16 @@
 """What Raft's transcripts prove (`tests/test_stories.py` plays them), and the language of transcripts."""
 
-import ast
 import inspect
-import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import protocols.raft
+from protosim import checks
 from protosim.errors import UserError
 from protosim.transcript import Performance, perform
+from tests.biting import sole_refusals
 
 HERE = Path(__file__).parent
 STORIES = sorted(HERE.glob("*.txt"), key=lambda path: path.name)
@@ -59,14 +58,7 @@ def test_every_mutant_of_a_story_breaks_an_invariant() -> None:
 
 def test_each_check_is_once_the_only_reason_to_refuse() -> None:
     text = played("each_check_refuses_by_itself").text
-    alone = set(re.findall(r"^  n\d refuses .*: (\w+)$", text, re.MULTILINE))
-    assert alone == set(checks_of(inspect.getsource(protocols.raft)))
-
-
-def checks_of(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "holds":
-            yield from (keyword.arg for keyword in node.keywords if keyword.arg)
+    assert sole_refusals(text) == set(checks.names(inspect.getsource(protocols.raft)))
 
 
 # -- The language of transcripts ---------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """What extends Raft by snapshots and sessions: all off, it is the core; its observers bite; its state machine."""
 
 from collections.abc import Callable
-from typing import Any, cast
 
 import attrs
 import pytest
@@ -14,6 +13,7 @@ from protosim.plan import Wish, plan
 from protosim.program import load, reference
 from protosim.run import Run, simulate
 from protosim.scenario import Choice, Scenario
+from tests.biting import told, without
 
 OFF = {"compaction": 0, "sessions": False}
 CHAOS = Scenario(
@@ -61,22 +61,6 @@ def run(method: str, observer: type[WithSnapshots] = WithSnapshots) -> Run:
     return simulate(load(PROTOCOL.name, (mutant,)), attrs.evolve(scenario, seed=seed), observers=(observer,))
 
 
-def told(found: Run) -> list[tuple[str, str]]:
-    """What broke, and the sentences."""
-    return [(broken.invariant.name, broken.sentence) for broken in (found.violation, found.warning) if broken]
-
-
-def without(method: str) -> type[WithSnapshots]:
-    """WithSnapshots, whose method does what it does but never reports."""
-    loud: Any = vars(WithSnapshots)[method]
-
-    def silent(self: WithSnapshots, *facts: Any) -> None:
-        loud(self, *facts)
-
-    silent.__dict__.update(loud.__dict__)
-    return cast("type[WithSnapshots]", type("Silent", (WithSnapshots,), {method: silent}))
-
-
 def test_each_method_that_reports_has_a_mutant_that_breaks_by_it() -> None:
     marked = {name: method._invariant for name, method in vars(WithSnapshots).items() if hasattr(method, "_invariant")}
     assert sorted(BITES) == sorted(name for name, invariant in marked.items() if invariant.mode != "sometimes")
@@ -86,7 +70,7 @@ def test_each_method_that_reports_has_a_mutant_that_breaks_by_it() -> None:
 def test_the_mutant_breaks_the_invariant_and_the_silence_of_its_method_is_noticed(method: str) -> None:
     broken = told(run(method))
     assert vars(WithSnapshots)[method]._invariant.name in [name for name, _ in broken]
-    assert told(run(method, without(method))) != broken
+    assert told(run(method, without(WithSnapshots, method))) != broken
 
 
 @pytest.mark.parametrize("index", range(12))

@@ -1,9 +1,6 @@
 """What two-phase commit's stories prove (`tests/test_stories.py` plays them), and that each invariant can break."""
 
-import ast
 import inspect
-import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +8,13 @@ import pytest
 
 import protocols.two_phase_commit
 from protocols.two_phase_commit import NO, PROTOCOL, YES, AtomicCommitment, Transaction, Vote, parse
+from protosim import checks
 from protosim.api import NodeId, methods
 from protosim.plan import Wish, plan
 from protosim.program import Program, from_source, load, reference
 from protosim.run import LocalHost, simulate
 from protosim.scenario import Scenario
+from tests.biting import alone, sole_refusals
 
 NAME = "two_phase_commit"
 HERE = Path(__file__).parent
@@ -60,28 +59,13 @@ def program(change: str | tuple[str, str]) -> Program:
     return from_source(NAME, source.replace(*change))
 
 
-def alone(method: str) -> type[AtomicCommitment]:
-    """The observer, in which all other methods take notes and report nothing."""
-
-    def mute(function: Any) -> Callable[..., None]:
-        def muted(*facts: Any) -> None:
-            function(*facts)
-
-        if hasattr(function, "_fact"):
-            muted._fact = function._fact  # type: ignore[attr-defined]
-        return muted
-
-    others = {name: f for name, f in methods(AtomicCommitment).items() if hasattr(f, "_invariant") and name != method}
-    return type("Alone", (AtomicCommitment,), {name: mute(function) for name, function in others.items()})
-
-
 def test_every_method_that_reports_is_in_the_table() -> None:
     assert list(BREAKS) == [name for name, f in methods(AtomicCommitment).items() if hasattr(f, "_invariant")]
 
 
 @pytest.mark.parametrize("method", BREAKS)
 def test_some_mutant_breaks_each_method_alone(method: str) -> None:
-    drifted, observer = program(BREAKS[method]), alone(method)
+    drifted, observer = program(BREAKS[method]), alone(AtomicCommitment, method)
     invariant = methods(AtomicCommitment)[method]._invariant
     for index in range(RUNS):
         run = simulate(drifted, plan(drifted, Wish(), index), observers=(observer,), digest=False)
@@ -93,14 +77,7 @@ def test_some_mutant_breaks_each_method_alone(method: str) -> None:
 
 def test_each_check_is_once_the_only_reason_to_refuse_in_some_story() -> None:
     told = "\n".join(path.read_text("utf-8") for path in sorted(HERE.glob("*.txt")))
-    alone = set(re.findall(r"^  n\d refuses [^:]*: (\w+)$", told, re.MULTILINE))
-    named = [
-        keyword.arg
-        for node in ast.walk(ast.parse(inspect.getsource(protocols.two_phase_commit)))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "holds"
-        for keyword in node.keywords
-    ]
-    assert set(named) - alone == UNREACHABLE
+    assert set(checks.names(inspect.getsource(protocols.two_phase_commit))) - sole_refusals(told) == UNREACHABLE
 
 
 @pytest.mark.parametrize(
