@@ -36,6 +36,7 @@ from protosim.api import (
     on,
     on_timeout,
     part_of,
+    puts_and_gets,
     replied,
     restarted,
     sent,
@@ -523,12 +524,6 @@ class StateMachine(Voting):
         return len(self.ballots_led) > 1
 
 
-def workload(op: OpId, bits: int) -> Command:
-    """Two registers; as many reads as writes; each write's value is unique."""
-    key = "xy"[bits & 1]
-    return Command("get", key) if bits & 2 else Command("put", key, op)
-
-
 PROTOCOL = ProtocolSpec(
     name="multi_paxos",
     paper="Lamport 2001, Paxos Made Simple, §3; Chandra, Griesemer and Redstone 2007, Paxos Made Live",
@@ -536,5 +531,5 @@ PROTOCOL = ProtocolSpec(
     disk=MultiPaxosDisk,
     switches=Switches,
     observers=(StateMachine,),
-    workload=workload,
+    workload=puts_and_gets,
 )

@@ -39,6 +39,7 @@ from protosim.api import (
     on,
     on_timeout,
     part_of,
+    puts_and_gets,
     replied,
     restarted,
     sent,
@@ -710,12 +711,6 @@ class LiteralFigure3(Observer):
         return None
 
 
-def workload(op: OpId, bits: int) -> Command:
-    """Two registers; as many reads as writes; each write's value is unique."""
-    key = "xy"[bits & 1]
-    return Command("get", key) if bits & 2 else Command("put", key, op)
-
-
 PROTOCOL = ProtocolSpec(
     name="raft",
     paper="Ongaro and Ousterhout 2014, extended version",
@@ -723,6 +718,6 @@ PROTOCOL = ProtocolSpec(
     disk=RaftDisk,
     switches=Switches,
     observers=(Figure3,),
-    workload=workload,
+    workload=puts_and_gets,
     symmetric=True,
 )

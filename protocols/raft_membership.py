@@ -29,7 +29,6 @@ from protocols.raft import (
 )
 from protocols.raft_snapshots import SessionStore, SnapshotDisk, SnapshotRaft, State, WithSnapshots
 from protocols.raft_snapshots import Switches as SnapshotSwitches
-from protocols.raft_snapshots import workload as puts_and_gets
 from protosim.api import (
     MS,
     Command,
@@ -47,6 +46,7 @@ from protosim.api import (
     on_timeout,
     parse_command,
     part_of,
+    puts_and_gets,
     replied,
     restarted,
     sent,

@@ -33,7 +33,6 @@ from protocols.raft import (
     Vote,
 )
 from protocols.raft import Switches as CoreSwitches
-from protocols.raft import workload as workload
 from protosim.api import (
     Command,
     Image,
@@ -49,6 +48,7 @@ from protosim.api import (
     message,
     on,
     part_of,
+    puts_and_gets,
     restarted,
     restored,
     sent,
@@ -545,6 +545,6 @@ PROTOCOL = ProtocolSpec(
     switches=Switches,
     application=SessionStore,
     observers=(WithSnapshots,),
-    workload=workload,
+    workload=puts_and_gets,
     retries="sessions",
 )

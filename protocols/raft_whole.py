@@ -28,7 +28,6 @@ from protocols.raft import (
     Term,
     Vote,
 )
-from protocols.raft import workload as puts_and_gets
 from protocols.raft_membership import PROTOCOL as EXTENDED
 from protocols.raft_membership import SERVERS, Change, Chapter4, MembershipRaft, TimeoutNow, is_quorum
 from protocols.raft_membership import Switches as ExtendedSwitches
@@ -47,6 +46,7 @@ from protosim.api import (
     on,
     on_timeout,
     part_of,
+    puts_and_gets,
     replied,
     requested,
     restored,

@@ -523,6 +523,12 @@ def switch(default: T, choices: tuple[T, ...], says: str) -> T:
     return attrs.field(default=default, metadata={"choices": choices, "says": says})
 
 
+def puts_and_gets(op: OpId, bits: int) -> Command:
+    """Two registers; as many reads as writes; each write's value is unique."""
+    key = "xy"[bits & 1]
+    return Command("get", key) if bits & 2 else Command("put", key, op)
+
+
 def parse_command(op: OpId, words: tuple[str, ...]) -> Command:
     """`get x`, `put x 3`."""
     kind, key, *number = words

@@ -7,8 +7,8 @@ import attrs
 import pytest
 
 from protocols.raft_membership import PROTOCOL, Chapter4, Configuration, MemberStore, is_quorum, overlap
-from protocols.raft_snapshots import Proposal, workload
-from protosim.api import Command
+from protocols.raft_snapshots import Proposal
+from protosim.api import Command, puts_and_gets
 from protosim.plan import Wish, plan
 from protosim.program import load, reference
 from protosim.run import Run, simulate
@@ -104,7 +104,7 @@ def test_a_cluster_of_two_is_stuck_where_a_server_trusts_a_configuration_too_muc
 @pytest.mark.parametrize("index", range(12))
 def test_with_its_switches_off_it_does_what_it_extends(index: int) -> None:
     extended, whole = reference("raft_snapshots"), reference(PROTOCOL.name)
-    whole = attrs.evolve(whole, spec=attrs.evolve(whole.spec, workload=workload))
+    whole = attrs.evolve(whole, spec=attrs.evolve(whole.spec, workload=puts_and_gets))
     scenario = plan(extended, Wish(seed=3), index)
     same = attrs.evolve(scenario, protocol=PROTOCOL.name, switches={**scenario.switches, **OFF, "compaction": 0})
     scenario = attrs.evolve(scenario, switches={**scenario.switches, "compaction": 0})
