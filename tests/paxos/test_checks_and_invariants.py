@@ -1,16 +1,13 @@
 """Paxos and Multi-Paxos: each check is once the only reason to refuse; each invariant is broken by some mutant."""
 
-import ast
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from protosim.plan import LIVENESS_EVERY, Wish, plan
-from protosim.program import Program, load, reference
-from protosim.run import simulate
+from protosim import checks
+from protosim.program import reference
 from protosim.transcript import perform
+from tests.biting import but_goals, is_broken_by, sole_refusals
 
 STORIES = Path(__file__).parent.parent
 BROKEN_BY = {
@@ -52,37 +49,19 @@ BROKEN_BY = {
     },
 }
 CASES = [(protocol, *pair) for protocol, pairs in BROKEN_BY.items() for pair in pairs.items()]
-RUNS = 60
 
 
 @pytest.mark.parametrize("protocol", BROKEN_BY)
 def test_each_check_is_once_the_only_reason_to_refuse(protocol: str) -> None:
     text = perform(protocol, (STORIES / protocol / "each_check_refuses_by_itself.txt").read_text("utf-8")).text
-    alone = set(re.findall(r"^  n\d refuses .*: (\w+)$", text, re.MULTILINE))
-    assert alone == set(checks_of(reference(protocol).source))
-
-
-def checks_of(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "holds":
-            yield from (keyword.arg for keyword in node.keywords if keyword.arg)
+    assert sole_refusals(text) == set(checks.names(reference(protocol).source))
 
 
 @pytest.mark.parametrize("protocol", BROKEN_BY)
 def test_each_invariant_but_goals_has_a_mutant(protocol: str) -> None:
-    modes = {invariant.name: invariant.mode for invariant in reference(protocol).spec.invariants()}
-    assert [name for name, mode in modes.items() if mode != "sometimes"] == list(BROKEN_BY[protocol])
+    assert but_goals(protocol) == list(BROKEN_BY[protocol])
 
 
 @pytest.mark.parametrize(("protocol", "invariant", "mutant"), CASES)
 def test_the_mutant_breaks_the_invariant(protocol: str, invariant: str, mutant: str) -> None:
-    mode = next(i.mode for i in reference(protocol).spec.invariants() if i.name == invariant)
-    first, step = (LIVENESS_EVERY - 1, LIVENESS_EVERY) if mode == "eventually" else (0, 1)
-    program = load(protocol, [f"{protocol}.{mutant}"])
-    assert any(invariant in broken(program, index) for index in range(first, RUNS, step))
-
-
-def broken(program: Program, index: int) -> list[str]:
-    """What the run of a hunt breaks, a warning that came before the violation too."""
-    run = simulate(program, plan(program, Wish(), index), digest=False)
-    return [found.invariant.name for found in (run.violation, run.warning) if found is not None]
+    assert is_broken_by(protocol, invariant, mutant)

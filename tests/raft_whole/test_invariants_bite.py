@@ -3,9 +3,8 @@ the reference."""
 
 import pytest
 
-from protosim.plan import Wish, plan
-from protosim.program import Program, load, reference
-from protosim.run import simulate
+from protosim.program import load, reference
+from tests.biting import broken
 
 BROKEN_BY = {  # invariant -> mutant, run of the plan
     "reads_are_fresh": ("applied_to_read_index", 2),
@@ -17,11 +16,6 @@ BROKEN_BY = {  # invariant -> mutant, run of the plan
     "stable_leader": ("pre_vote_raises_term", 6),
     "progress_after_heal": ("quorum_in_contact", 66),
 }
-
-
-def broken(program: Program, index: int) -> list[str]:
-    run = simulate(program, plan(program, Wish(seed=1), index), digest=False)
-    return [found.invariant.name for found in (run.violation, run.warning) if found is not None]
 
 
 def test_each_added_invariant_has_a_mutant() -> None:
