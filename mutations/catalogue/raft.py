@@ -85,7 +85,7 @@ ELECTIONS = (
         id="raft.votes_are_a_count",
         title="Votes are a number, so a duplicated answer is two votes.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("leader_completeness", "election_safety"),
+        breaks=("leader_completeness", "election_safety", "log_matching"),
         clause="A majority of servers is a majority of different servers. §5.2; raft.tla, votesGranted is a set",
         edits=(
             Replace("become_follower", "self.votes = set()", "self.votes = []"),
