@@ -501,7 +501,7 @@ class StateMachine(Voting):
     def forget_executed(self, node: NodeId) -> None:
         self.executed[node] = 0  # the application is volatile: it executes again from the start
 
-    @eventually("Once the faults have ended, every server executes what clients were told before.", "§2.3; Live, §5")
+    @eventually("Once the faults have ended, every server executes what clients were told before.", "§2.3; Live, §4.2")
     def learners_catch_up(self) -> str | None:
         for node in self.facts.ids:
             if self.executed.get(node, 0) < self.answered_before_heal:

@@ -137,7 +137,7 @@ class Accepted:
 
 @message
 class Nack:
-    """Prepare's or Accept's refusal, "which does not affect correctness", §2.2: the acceptor has promised more."""
+    """Prepare's or Accept's refusal, an optimisation that does not affect correctness, §2.2: more was promised."""
 
     ballot: Ballot
     promised: Ballot
@@ -354,14 +354,14 @@ class Voting(Observer):
 
     # Safety.
 
-    @always("Only a value that has been proposed may be chosen.", "Nontriviality, §2.1")
+    @always("Only a value that has been proposed may be chosen.", "§2.1; Nontriviality")
     @applied
     def validity(self, node: NodeId, index: Instance, command: Any, result: object) -> str | None:
         if command is None or command in self.asked:
             return None
         return f"{node} learned {command}, which no client had proposed"
 
-    @always("Only a single value is chosen.", "Consistency, §2.1; Consensus.tla, Inv")
+    @always("Only a single value is chosen.", "§2.1; Consistency; Consensus.tla, Inv")
     @applied
     def agreement(self, node: NodeId, index: Instance, command: Any, result: object) -> str | None:
         first = self.learned.setdefault(index, command)
@@ -468,8 +468,8 @@ class Voting(Observer):
             if content != value:
                 (low, what), (high, _) = sorted([(ballot, value), (other, content)], key=lambda each: each[0])
                 if self._choosable(instance, low, what):
-                    says = f"{node} proposes {value} in ballot {ballot}, but below {high}"
-                    return f"{says} {what} can still be chosen in {low}"
+                    says = f"{node} proposes {spelled(value)} in ballot {ballot}, but below {high}"
+                    return f"{says} {spelled(what)} can still be chosen in {low}"
         return None
 
     def _choosable(self, instance: Instance, ballot: Ballot, value: Any) -> bool:
@@ -485,7 +485,9 @@ class Voting(Observer):
     def one_value_per_ballot(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
         instance, ballot, value = self.proposal(m)
         first = self.proposed.setdefault(instance, {}).setdefault(ballot, value)
-        return None if first == value else f"{node} proposes {value} in ballot {ballot}, which was for {first}"
+        if first == value:
+            return None
+        return f"{node} proposes {spelled(value)} in ballot {ballot}, which was for {spelled(first)}"
 
     # Goals.
 
@@ -604,6 +606,10 @@ def parse(op: OpId, words: tuple[str, ...]) -> int:
     """`propose 7`."""
     _, number = words
     return int(number)
+
+
+def spelled(value: Any) -> str:
+    return "a no-op" if value is None else str(value)
 
 
 PROTOCOL = ProtocolSpec(

@@ -48,6 +48,7 @@ from protosim.api import (
     part_of,
     puts_and_gets,
     replied,
+    requested,
     restarted,
     sent,
     sometimes,
@@ -59,6 +60,7 @@ from protosim.api import (
 
 TRANSFER = "transfer"
 JOINT_BOUND = 1_500 * MS  # five of the longest election timeouts
+PATIENCE = 2 * ELECTION_TIMEOUT[1]  # so soon does somebody lead, and answer
 TRANSFER_TIMEOUT = (ELECTION_TIMEOUT[1], ELECTION_TIMEOUT[1])  # "about an election timeout", §3.10
 
 
@@ -416,6 +418,9 @@ class Chapter4(WithSnapshots):
         self.in_force: dict[NodeId, tuple[Index, Configuration]] = {}
         self.settled: dict[NodeId, tuple[Index, int]] = {}  # which configuration it has applied last, and when
         self.led_since: dict[Term, int] = {}
+        self.newest_leader: tuple[Term, NodeId] = (0, "")
+        self.asked_leader_at: list[int] = []  # when clients asked that one, since it leads and the faults ended
+        self.appended_at = 0  # the last time that anybody led
         self.joint_since: tuple[Index, int] | None = None  # C_old,new that is committed, and when that was
         self.told: dict[Term, NodeId] = {}  # who was told to campaign for this term
 
@@ -515,6 +520,9 @@ class Chapter4(WithSnapshots):
     @sent(AppendEntries)
     def note_reign(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
         self.led_since.setdefault(m.term, self.facts.now)
+        self.appended_at = self.facts.now
+        if m.term > self.newest_leader[0]:
+            self.newest_leader, self.asked_leader_at = (m.term, node), []
 
     @always("A leader that is not in the committed configuration steps down.", "thesis §4.2.2")
     @sent(AppendEntries)
@@ -567,6 +575,23 @@ class Chapter4(WithSnapshots):
         self.told[m.term + 1] = dst
         mine, its = (self.end_of_log(self.facts.durable(n)) for n in (node, dst))
         return f"{node} told {dst} to campaign, whose log ends at {its}, not at {mine}" if its < mine else None
+
+    @requested
+    def note_asked(self, node: NodeId, op: OpId, command: Command) -> None:
+        """A lone voter leads, and has nobody to tell."""
+        leads = node == self.newest_leader[1] or self.in_force[node][1].electors == (node,)
+        if leads and self.facts.healed_at is not None and not is_change(command):
+            self.asked_leader_at.append(self.facts.now)
+
+    @part_of(WithSnapshots.progress_after_heal)
+    def progress_after_heal(self) -> str | None:
+        """Clients that try any server may take long to find the leader: if there is one, it has to be asked, and once
+        more if it may be handing over."""
+        quiet = self.facts.now - PATIENCE
+        alone = any(configuration.electors == (node,) for node, (_, configuration) in self.in_force.items())
+        leaderless = self.appended_at < quiet and not alone
+        asked = len(self.asked_leader_at) > self.facts.switches.transfer and self.asked_leader_at[0] < quiet
+        return super().progress_after_heal() if leaderless or asked else None
 
     @applied
     def note_joint(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:

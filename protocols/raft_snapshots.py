@@ -27,10 +27,8 @@ from protocols.raft import (
     Position,
     Raft,
     RaftDisk,
-    RequestVote,
     Role,
     Term,
-    Vote,
 )
 from protocols.raft import Switches as CoreSwitches
 from protosim.api import (
@@ -135,9 +133,6 @@ class InstallSnapshot:
 
     term: Term
     snapshot: Snapshot
-
-
-Message = RequestVote | Vote | AppendEntries | Appended | InstallSnapshot
 
 
 # -- State -------------------------------------------------------------------------------------------

@@ -728,7 +728,7 @@ class Outcomes(Observer):
             return None
         return f"{node} votes yes to {m.tid} without a record on its disk"
 
-    @warning("Who has a lock reads what is on disk.", "BHG §6.3: what is read by others must not be undone")
+    @warning("Who has a lock reads what is on disk.", "BHG §2.4: what is read by others must not be undone")
     @sent(Granted)
     def what_is_read_is_durable(self, node: NodeId, dst: NodeId, m: Granted) -> str | None:
         cell = dict(self.facts.durable(node).cells).get(m.lock.account)

@@ -141,7 +141,7 @@ class TwoPhase(StateModel[State]):
 
 
 class TCommit(Properties):
-    """What TwoPhase implements: TCommit.tla. An edited model has enumerations of its own, which are compared as text."""
+    """What TwoPhase implements: TCommit.tla. An edited model has enumerations of its own, so text is compared."""
 
     @always("No participant has committed while another has aborted.", "§2; TCommit.tla, TCConsistent; AC1")
     def tc_consistent(self, s: State) -> str | None:

@@ -450,9 +450,14 @@ def eventually(statement: str, source: str = "") -> Callable[[F], F]:
     return _invariant("eventually", statement, source)
 
 
+def _capital(word: str) -> str:
+    """As the field writes it: Election, AC1, TC, P2b."""
+    return word.upper() if word == "tc" or (word[:2] == "ac" and word[2:].isdigit()) else word.capitalize()
+
+
 def _invariant(mode: str, statement: str, source: str, when: Callable[[Any], bool] = bool) -> Callable[[F], F]:
     def marked(function: F) -> F:
-        title = function.__name__.replace("_", " ").title()
+        title = " ".join(map(_capital, function.__name__.split("_")))
         made = Invariant(function.__name__, mode, title, statement, source, when)
         function._invariant = made  # type: ignore[attr-defined]
         return function

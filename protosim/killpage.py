@@ -95,4 +95,4 @@ def _name(entry: Mutation) -> str:
 
 def _commit(entry: Mutation) -> list[str]:
     quoted = [f"> {line}".rstrip() for line in entry.message.strip().splitlines()]
-    return [f"### `{entry.id}`", "", entry.title, f"It was sold like this ({len(entry.edits)} edits):", "", *quoted, ""]
+    return [f"### `{entry.id}`", "", entry.title, "It was sold like this:", "", *quoted, ""]

@@ -78,7 +78,7 @@ def failure(node: str, event: tuple[Any, ...], error: BaseException) -> Protocol
 def says(error: BaseException) -> str:
     """An exception for a person, whatever its own methods do."""
     try:
-        return printable(f"{type(error).__name__}: {error}")
+        return printable(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     except Exception:
         return f"{type(error).__name__}, which cannot be spelled"
 

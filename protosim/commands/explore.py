@@ -188,7 +188,7 @@ def _require_command(words: str, program: Program) -> None:
 
 
 def _size(args: argparse.Namespace, name: str, spec: Any) -> int:
-    size: int = args.nodes or spec.sizes[0]
+    size: int = args.nodes or min(spec.sizes)
     why = f": {spec.note_sizes}" if spec.note_sizes else ""
     if size < spec.smallest:
         raise UserError(f"--nodes: {name} needs {spec.smallest} nodes or more{why}.")
