@@ -498,7 +498,8 @@ class SnapshotIsolation(Observer):
 
     def begin(self) -> None:
         self.last_ts: Timestamp = 0
-        self.start_of: dict[Tid, Timestamp] = {}
+        self.starts: dict[Tid, list[Timestamp]] = {}  # that the oracle has given out; one for each time it was asked
+        self.start_of: dict[Tid, Timestamp] = {}  # the one that it reads at
         self.asked: dict[Tid, tuple[NodeId, int]] = {}  # without an answer: who runs it, and since when
         self.intended: dict[Timestamp, dict[Account, None]] = {}  # what each transaction writes
         self.primary_of: dict[Timestamp, Account] = {}
@@ -521,6 +522,11 @@ class SnapshotIsolation(Observer):
     def note_beginning(self, node: NodeId, dst: NodeId, m: GetTimestamp) -> None:
         if m.phase == START:
             self.asked.setdefault(m.tid, (node, self.facts.now))
+
+    @sent(Stamped)
+    def note_start(self, node: NodeId, dst: NodeId, m: Stamped) -> None:
+        if m.phase == START:
+            self.starts.setdefault(m.tid, []).append(m.ts)
 
     @sent(Prewrite)
     def note_intention(self, node: NodeId, dst: NodeId, m: Prewrite) -> None:
@@ -677,7 +683,10 @@ class SnapshotIsolation(Observer):
     @sent(Get)
     def one_snapshot(self, node: NodeId, dst: NodeId, m: Get) -> str | None:
         ts = self.start_of.setdefault(m.tid, m.start_ts)
-        return None if ts == m.start_ts else f"{node} reads {m.account} for {m.tid} at {m.start_ts}, and others at {ts}"
+        reads = f"{node} reads {m.account} for {m.tid} at {m.start_ts}"
+        if m.start_ts not in self.starts.get(m.tid, ()):
+            return f"{reads}, which the oracle has not given it for a start"
+        return None if ts == m.start_ts else f"{reads}, and others at {ts}"
 
     @part_of(snapshot_isolation)
     @stored("log")
@@ -834,4 +843,5 @@ PROTOCOL = ProtocolSpec(
     workload=workload,
     parse=parse,
     history=None,
+    reads_clock=True,
 )

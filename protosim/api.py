@@ -535,8 +535,10 @@ def puts_and_gets(op: OpId, bits: int) -> Command:
 
 
 def parse_command(op: OpId, words: tuple[str, ...]) -> Command:
-    """`get x`, `put x 3`."""
+    """`get x`, `put x 3`. Raises ValueError for anything else."""
     kind, key, *number = words
+    if kind not in ("get", "put"):
+        raise ValueError(f"{kind!r} is no command: there are `get KEY` and `put KEY NUMBER`")
     return Command(kind, key, int(number[0]) if number else 0)
 
 

@@ -164,10 +164,11 @@ def make_switches(program: Program, values: dict[str, Any]) -> Any:
         if name not in fields:
             raise nearest(name, fields, f"switch of {program.name}")
         choices, kind = fields[name].metadata["choices"], type(fields[name].default)
-        if type(value) is not kind or (kind is int and value not in choices and not 1 <= value <= 10**6):
+        large = kind is int and type(value) is int and 1 <= value <= 10**6
+        if type(value) is not kind or not (large or value in choices):
             raise UserError(
-                f"The switch {name} of {program.name} cannot be {value!r}: "
-                f"it is {fields[name].default!r} by default, and for example {choices}"
+                f"The switch {name} of {program.name} cannot be {value!r}: it is {fields[name].default!r} by default, "
+                f"and {'for example' if kind is int else 'one of'} {', '.join(map(repr, choices))}."
             )
     return program.spec.switches(**values)
 

@@ -134,6 +134,20 @@ COMMITS = (
         edits=(Site("handle_committed", "drop-check", "primary_committed"),),
     ),
     Mutation(
+        id="percolator.reads_at_an_old_time",
+        title="A transaction that only reads does so at a time before everything, where nothing is locked.",
+        kind=DriftKind.STALE_DATA_ACCEPTED,
+        breaks=("snapshot_isolation",),
+        clause="Each transaction reads from a consistent snapshot at the timestamp that it was given at its start. §2.2",
+        edits=(
+            Replace(
+                "handle_stamped",
+                "active.start_ts, active.phase = m.ts, READ",
+                "active.start_ts, active.phase = (m.ts if active.command.amount else 1), READ",
+            ),
+        ),
+    ),
+    Mutation(
         id="percolator.timestamp_awaited",
         title="A start timestamp that comes late is taken for the commit timestamp.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
