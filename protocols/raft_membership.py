@@ -432,7 +432,7 @@ class Chapter4(WithSnapshots):
             entry = image.log[index - first] if index - first < len(image.log) else None
             if entry is not None and is_configuration(entry.command):
                 yield index, entry.command
-        yield next((index, configuration) for index, configuration in reversed(self.chain) if index < first)
+        yield from (held for held in reversed(self.chain) if held[0] < first)
 
     def note_configuration(self, node: NodeId) -> None:
         self.in_force[node] = next(self.configurations(self.facts.written(node)))

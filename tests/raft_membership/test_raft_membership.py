@@ -47,12 +47,13 @@ BITES = {
     "transferee_has_caught_up": ("raft_membership.transferee_caught_up", 0),
     "leader_ends_joint_consensus": ("raft_membership.only_the_proposer_leaves", 0),
     "joint_consensus_ends": ("raft_membership.only_the_proposer_leaves", 13),
+    "progress_after_heal": ("raft_membership.voters_remain", 8),
 }
 
 
 def run(method: str, observer: type[Chapter4] = Chapter4, seed: int | None = None) -> Run:
     mutant, known = BITES[method]
-    scenario = HEALING if method == "joint_consensus_ends" else CHAOS
+    scenario = HEALING if method in ("joint_consensus_ends", "progress_after_heal") else CHAOS
     if method == "joint_consensus_ends":
         observer = without(observer, "leader_ends_joint_consensus")
     seed = known if seed is None else seed
