@@ -19,7 +19,7 @@ import attrs
 
 from protosim.api import ModelSpec, ProtocolSpec
 from protosim.errors import UserError
-from protosim.values import value_classes
+from protosim.values import classes_of
 from protosim.watchdog import limited
 
 
@@ -73,11 +73,11 @@ def source_of(name: str) -> str:
 
 def reference(name: str) -> Program:
     """The protocol as it stands in `protocols/`. Raises UserError for a model, which has no nodes to run."""
-    module, spec = module_of(name), spec_of(name)
+    spec = spec_of(name)
     if isinstance(spec, ModelSpec):
         says = f"{name} is a model of shared state, without nodes that could run"
         raise UserError(f"{says}: `protosim explore {name}` goes through all its states.")
-    return Program(name, source_of(name), spec, value_classes([module]))
+    return Program(name, source_of(name), spec, classes_of(spec.node))
 
 
 IMPORT_SECONDS = 5  # of CPU time, for a source that --source names
@@ -98,7 +98,7 @@ def from_source(name: str, source: str, *, mutants: Sequence[str] = (), origin: 
         )
     nodes = {part: getattr(spec, part) for part in ("node", "disk", "switches", "application")}
     spec = attrs.evolve(trusted.spec, **nodes)
-    program = Program(name, source, spec, value_classes([module]), tuple(mutants), origin)
+    program = Program(name, source, spec, classes_of(spec.node), tuple(mutants), origin)
     _LOADED[key] = program
     return program
 

@@ -6,7 +6,6 @@ stands in for it: the newest, the second newest, as it was when the script was r
 skipped, and counted.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
@@ -18,7 +17,7 @@ from protosim.disk import Kept
 from protosim.keys import SIZE
 from protosim.scenario import Scenario, Step
 from protosim.schedule import Schedule
-from protosim.values import from_wire, to_wire, value_classes
+from protosim.values import classes_of, from_wire, to_wire
 from protosim.world import CRASH, DELIVER, REQUEST, TIMEOUT, World
 
 
@@ -40,7 +39,7 @@ class ScriptedWorld(World):
         self.skipped: list[Step] = []
         self.current: Step | None = None
         self.to_boot = list(range(scenario.nodes))
-        self.classes = value_classes([sys.modules[spec.node.__module__]])
+        self.classes = classes_of(spec.node)
         super().__init__(scenario, spec, schedule, observers=observers, digest=digest)
         self.aim = SIZE  # every step may say where it crashes
 

@@ -10,6 +10,7 @@ import inspect
 import os
 import reprlib
 import struct
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -317,6 +318,12 @@ def _conforms_tuple(x: tuple[Any, ...], kinds: tuple[Any, ...]) -> bool:
 
 def _spell(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def classes_of(node: type) -> dict[str, Any]:
+    """By name, every value and Enum class that a node may meet: those that the modules name of its class, and of what
+    that extends."""
+    return value_classes([sys.modules[each.__module__] for each in reversed(node.__mro__)])
 
 
 def value_classes(modules: Iterable[Any]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Host:
 
     def load(self, source: str) -> str:
         from protosim.api import ProtocolSpec
-        from protosim.values import value_classes
+        from protosim.values import classes_of
 
         module = types.ModuleType("candidate")
         sys.modules["candidate"] = module
@@ -91,7 +91,7 @@ class Host:
         spec = getattr(module, "PROTOCOL", None)
         if not isinstance(spec, ProtocolSpec):
             return "it lacks the entry point of a protocol: PROTOCOL = ProtocolSpec(...)"
-        self.spec, self.classes = spec, value_classes([module])
+        self.spec, self.classes = spec, classes_of(spec.node)
         return ""
 
     def handle(self, raw: list[Any]) -> list[Any]:
