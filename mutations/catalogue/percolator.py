@@ -138,7 +138,7 @@ COMMITS = (
         title="A transaction that only reads does so at a time before everything, where nothing is locked.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
         breaks=("snapshot_isolation",),
-        clause="Each transaction reads from a consistent snapshot at the timestamp that it was given at its start. §2.2",
+        clause="Each transaction reads from a consistent snapshot at the timestamp that was given to it. §2.2",
         edits=(
             Replace(
                 "handle_stamped",
