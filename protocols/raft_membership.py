@@ -103,8 +103,8 @@ class Change(Value):
 
 def most(voters: Iterable[NodeId], nodes: Iterable[NodeId]) -> bool:
     """Whether these nodes hold a majority of the voters."""
-    voters = set(voters)
-    return len(voters.intersection(nodes)) > len(voters) // 2
+    deciding = set(voters)
+    return len(deciding.intersection(nodes)) > len(deciding) // 2
 
 
 def is_configuration(command: Value | None) -> bool:
@@ -294,24 +294,24 @@ class MembershipRaft(SnapshotRaft):
 
     def wanted(self, change: Change) -> Configuration:
         """The configuration that the change asks for; in joint consensus with the voters of the present one beside."""
-        voters, learners = set(self.configuration.voters), set(self.configuration.learners)
+        voting, learning = set(self.configuration.voters), set(self.configuration.learners)
         there = [server for server in change.servers if server in self.servers]
         leaving = [server for server in there if server in self.configuration.members]
-        joining = [server for server in there if server not in voters]
+        joining = [server for server in there if server not in voting]
         if change.op == "replace":
-            voters = set(there)
+            voting = set(there)
         elif change.op == "remove":
-            voters -= set(leaving[:1])
-            learners -= set(leaving[:1])
-        elif self.switches.learners and not learners.issuperset(joining[:1]):
-            learners |= set(joining[:1])  # it is asked again when it has caught up, §4.2.1
+            voting -= set(leaving[:1])
+            learning -= set(leaving[:1])
+        elif self.switches.learners and not learning.issuperset(joining[:1]):
+            learning |= set(joining[:1])  # it is asked again when it has caught up, §4.2.1
         else:
-            voters |= set(joining[:1])
-        changed = voters.symmetric_difference(self.configuration.voters)
+            voting |= set(joining[:1])
+        changed = voting.symmetric_difference(self.configuration.voters)
         joint = changed and self.switches.membership == "joint"
         if joint or (len(changed) > 1 and self.switches.membership == "auto"):
-            return Configuration(tuple(sorted(voters)), self.configuration.voters, tuple(sorted(learners - voters)))
-        return Configuration(tuple(sorted(voters)), (), tuple(sorted(learners - voters)))
+            return Configuration(tuple(sorted(voting)), self.configuration.voters, tuple(sorted(learning - voting)))
+        return Configuration(tuple(sorted(voting)), (), tuple(sorted(learning - voting)))
 
     def may_follow(self, wanted: Configuration) -> bool:
         """Whether this configuration may be proposed after the present one."""
