@@ -1,8 +1,8 @@
 """Raft, whole: elections that leave a leader alone, and reads that write nothing to the log.
 
 Paper    D. Ongaro, "Consensus: Bridging Theory and Practice", PhD thesis, Stanford 2014. § refers to it.
-Scope    Extends `protocols.raft_membership`, and does what that does where all switches are off: PreVote (§9.6), leader
-         stickiness (§4.2.3), CheckQuorum (§6.2), reads by ReadIndex (§6.4), at followers too, and by lease (§6.4.1).
+Scope    Extends `protocols.raft_membership`, each by a switch: PreVote (§9.6), leader stickiness (§4.2.3), CheckQuorum
+         (§6.2), reads by ReadIndex (§6.4), at followers too, and by lease (§6.4.1).
 Assumes  What the core assumes. Lease reads need more: no clock is ever set, and none gains or loses more than
          CLOCK_DRIFT; without it they may be stale. ReadIndex needs no clock.
 
@@ -298,6 +298,7 @@ class WholeRaft(MembershipRaft):
             return
         if self.switches.reads != "log" and self.term_at(self.last_index) != self.disk.term:
             self.append_entry(Entry(self.disk.term, None))  # reads wait for an entry of my term, §6.4
+            self.advance_commit_index()  # a cluster of one is its own majority
         super().send_heartbeats()
         if self.reads or self.switches.reads == "lease":
             self.start_round()
