@@ -109,7 +109,7 @@ IN_FORCE = (
         id="raft_membership.not_rolled_back",
         title="A configuration stays in force although another leader's entries took its place in the log.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("durability", "leader_completeness"),
+        breaks=("joint_consensus_ends", "quorums_overlap"),
         clause="A server must be prepared to fall back to the previous configuration in its log. §4.1",
         edits=(
             Replace(
@@ -272,7 +272,7 @@ ROLES = (
         id="raft_membership.removed_never_campaigns",
         title="A server that its latest configuration lacks does not campaign, though only it may be able to win.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("progress_after_heal",),
+        breaks=("progress_after_heal", "joint_consensus_ends"),
         clause="A server that is not part of its own latest configuration should still start new elections. §4.2.2",
         edits=(
             Replace(
@@ -406,7 +406,6 @@ TRANSFERS = (
         id="raft_membership.transfer_never_given_up",
         title="A leader whose transfer failed takes no requests any more.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("progress_after_heal",),
         clause="If it does not complete within an election timeout, the leader aborts it and resumes. §3.10",
         edits=(Replace("transfer", "self.set_timer(TRANSFER, TRANSFER_TIMEOUT)", ""),),
     ),
