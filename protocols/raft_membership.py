@@ -420,6 +420,7 @@ class Chapter4(WithSnapshots):
         self.led_since: dict[Term, int] = {}
         self.newest_leader: tuple[Term, NodeId] = (0, "")
         self.asked_leader_at: list[int] = []  # when clients asked that one, since it leads and the faults ended
+        self.asked: dict[NodeId, int] = {}  # how often, when a while had passed since then
         self.appended_at = 0  # the last time that anybody led
         self.joint_since: tuple[Index, int] | None = None  # C_old,new that is committed, and when that was
         self.told: dict[Term, NodeId] = {}  # who was told to campaign for this term
@@ -579,19 +580,24 @@ class Chapter4(WithSnapshots):
     @requested
     def note_asked(self, node: NodeId, op: OpId, command: Command) -> None:
         """A lone voter leads, and has nobody to tell."""
-        leads = node == self.newest_leader[1] or self.in_force[node][1].electors == (node,)
-        if leads and self.facts.healed_at is not None and not is_change(command):
+        if self.facts.healed_at is None or is_change(command):
+            return
+        if node == self.newest_leader[1] or self.in_force[node][1].electors == (node,):
             self.asked_leader_at.append(self.facts.now)
+        if self.facts.now > self.facts.healed_at + PATIENCE:
+            self.asked[node] = self.asked.get(node, 0) + 1
 
     @part_of(WithSnapshots.progress_after_heal)
     def progress_after_heal(self) -> str | None:
-        """Clients that try any server may take long to find the leader: if there is one, it has to be asked, and once
+        """Clients that try any server may take long to find the leader: it has to be asked, or each server, and once
         more if it may be handing over."""
+        often = 2 if self.facts.switches.transfer else 1
         quiet = self.facts.now - PATIENCE
         alone = any(configuration.electors == (node,) for node, (_, configuration) in self.in_force.items())
         leaderless = self.appended_at < quiet and not alone
-        asked = len(self.asked_leader_at) > self.facts.switches.transfer and self.asked_leader_at[0] < quiet
-        return super().progress_after_heal() if leaderless or asked else None
+        asked = len(self.asked_leader_at) >= often and self.asked_leader_at[0] < quiet
+        all_asked = all(self.asked.get(node, 0) > often for node in self.facts.ids)
+        return super().progress_after_heal() if leaderless or asked or all_asked else None
 
     @applied
     def note_joint(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:
