@@ -165,7 +165,7 @@ def test_a_models_action_that_fails_is_an_error_with_the_way_there(cli: CliOf, t
     path = tmp_path / "edited.py"
     path.write_text(source.replace(title, f"{title}\n        assert not s.commit_sent"), "utf-8")
     result = cli("explore", "two_phase", "--source", path, "--nodes", 1, "--json")
-    assert (result.code, result.data["message"]) == (3, "AssertionError: , in rm_rcv_commit_msg(1)")
+    assert (result.code, result.data["message"]) == (3, "AssertionError, in rm_rcv_commit_msg(1)")
     assert [act for act, _ in result.data["story"]] == ["", "rm_prepare(1)", "tm_rcv_prepared(1)", "tm_commit"]
 
 
