@@ -9,7 +9,7 @@ from protosim import kills
 from protosim.api import ProtocolSpec
 from protosim.errors import UserError
 from protosim.kills import KILLED, SURVIVES, Row
-from protosim.operatorkills import Table, compare, expected, gaps, path_of, share, text, updated
+from protosim.operatorkills import Table, compare, expected, gaps, share, text, updated
 from protosim.program import modules, spec_of
 
 MEASURED = [name for name in modules("protocols") if isinstance(spec_of(name), ProtocolSpec)]
