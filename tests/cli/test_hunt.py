@@ -1,5 +1,6 @@
 """Hunts that do not go smoothly: warnings, liveness, failures, nondeterminism, and interruptions."""
 
+import contextlib
 import json
 import os
 import signal
@@ -144,10 +145,15 @@ def test_ctrl_c_ends_a_hunt_with_what_it_has(jobs: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
     )
-    time.sleep(4)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-    out, err = process.communicate(timeout=60)
+    try:
+        time.sleep(4)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+        out, err = process.communicate(timeout=60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 2, err
     data = json.loads(out)
     assert data["status"] == "inconclusive"
