@@ -571,7 +571,8 @@ class Whole(Chapter4):
         term, promised_at = self.promise_of.get(node, (m.term, 0))
         elects = getattr(m, "granted", True) and self.facts.switches.reads == "lease" and term < m.term
         since = self.facts.clock(node) - promised_at
-        if not elects or since >= ELECTION_TIMEOUT[0] or term + 1 in self.told:
+        by_leave = any(later in self.told for later in range(term + 1, m.term + 1))  # of that leader, or of a later one
+        if not elects or since >= ELECTION_TIMEOUT[0] or by_leave:
             return None
         return f"{node} elects in term {m.term}, {since} us after it acknowledged the lease of term {term}"
 
