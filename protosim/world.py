@@ -9,6 +9,7 @@ Local runs, hundreds of interleaved scenarios over pipes, replays and forked sea
 
 import struct
 from collections.abc import Sequence
+from functools import cached_property
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from itertools import islice, repeat
@@ -215,7 +216,7 @@ class World(Clock):
     def now(self) -> int:
         return self._now
 
-    @property
+    @cached_property
     def switches(self) -> Any:
         return self.spec.switches(**self.scenario.switches)
 
