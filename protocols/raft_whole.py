@@ -457,7 +457,7 @@ class Begun:
 
 def lasts(age: int) -> bool:
     """Whether a lease lasts that began so long ago by the clock of who holds it."""
-    return age * (1_000_000 + CLOCK_DRIFT) < ELECTION_TIMEOUT[0] * (1_000_000 - CLOCK_DRIFT)
+    return age < LEASE
 
 
 def may_last(age: int) -> bool:
