@@ -21,7 +21,9 @@ from protosim.linearizability import KEY_VALUE as KEY_VALUE
 from protosim.linearizability import Model as Model
 from protosim.values import Value as Value
 from protosim.values import conforms as conforms
+from protosim.values import digest_of as digest_of
 from protosim.values import message as message
+from protosim.values import signed as signed
 from protosim.values import value as value
 
 NodeId = str
@@ -240,8 +242,8 @@ class Node(Generic[D]):
     TIMERS: ClassVar[dict[Timer, Callable[..., None]]] = {}
 
     me: NodeId
-    peers: tuple[NodeId, ...]  # without me
-    cluster_size: int
+    peers: tuple[NodeId, ...]  # without me, and without clients
+    cluster_size: int  # without clients
     disk: D
     now: int  # this node's own clock, microseconds; drifts if the clock fault says so
     switches: Any
@@ -305,6 +307,10 @@ class Node(Generic[D]):
         """Tell the client that the operation certainly took no effect."""
         self._effects.append((REFUSE, op))
 
+    def verify(self, m: Any) -> bool:
+        """Whether a signed value's signature is its signer's, and not made up."""
+        return bool(m.valid)
+
     def is_majority(self, nodes: Iterable[NodeId]) -> bool:
         """Whether these are more than half of the cluster."""
         return len(set(nodes)) > self.cluster_size // 2
@@ -358,7 +364,9 @@ class Image(Protocol):
 class Facts(Protocol):
     """What an observer may believe: it was reconstructed outside of the nodes."""
 
-    ids: tuple[NodeId, ...]
+    ids: tuple[NodeId, ...]  # clients among them, where they are nodes
+    replicas: tuple[NodeId, ...]  # without these
+    liars: tuple[NodeId, ...]  # Byzantine: an observer is told nothing of what they do
     majority: int
     healed_at: int | None  # when the faults ended for good, if they have
 
@@ -555,6 +563,11 @@ class Endurance:
     switches: Mapping[str, Any]  # with which it is due
 
 
+def no_liars(size: int) -> int:
+    """A protocol that believes what its nodes say."""
+    return 0
+
+
 @attrs.frozen(kw_only=True)
 class ProtocolSpec:
     """Everything that the simulator needs to know of a protocol; a module names it PROTOCOL."""
@@ -570,6 +583,8 @@ class ProtocolSpec:
     parse: Callable[[OpId, tuple[str, ...]], Any] = parse_command  # the words of a transcript's request -> command
     history: Model | None = KEY_VALUE  # what clients must have seen; None: the observers judge it
     retries: bool | str = False  # clients ask again, perhaps another node; or a switch that says so
+    client: type[Node[Any]] | None = None  # "c1", "c2": what stands between a person's request and the nodes
+    liars: Callable[[int], int] = no_liars  # how many nodes of so many may be Byzantine
     endures: Endurance | None = None
     reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
     events: int = 1_500  # of a run in a hunt: later on hardly anything new happens

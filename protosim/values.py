@@ -13,8 +13,9 @@ import struct
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from hashlib import blake2b
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import attrs
@@ -39,6 +40,8 @@ class Value:
 
     __slots__ = ()
     FIELDS: ClassVar[tuple[tuple[str, Any], ...]]  # (name, annotation), in order
+    SIGNED: ClassVar[bool] = False
+    CARRIES: ClassVar[tuple[str, ...]] = ()  # fields in which signed values may stand
     _encoded: bytes | None
 
     def encode(self) -> bytes:
@@ -72,6 +75,7 @@ def value(cls: type[T]) -> type[T]:
     namespace["FIELDS"] = tuple((name, annotations[name]) for name in own)
     base = types.new_class(cls.__name__, (Value,), {}, lambda ns: ns.update(namespace))
     made: Any = attrs.define(slots=True, eq=True, order=True, unsafe_hash=True, frozen=STRICT)(base)
+    made.CARRIES = tuple(name for name, kind in made.FIELDS if _may_carry(kind))
     made.encode, made.fresh_encoding = _encode_once, _encoder(made)
     made.__eq__, made.__ne__ = _or_identical(made.__eq__), object.__ne__
     return typing.cast("type[T]", made)
@@ -81,6 +85,51 @@ def value(cls: type[T]) -> type[T]:
 def message(cls: type[T]) -> type[T]:
     """A value that is sent by itself. It does what `value` does: the second name is for the reader."""
     return value(cls)
+
+
+@dataclass_transform(eq_default=True, order_default=True)
+def signed(cls: type[T]) -> type[T]:
+    """A value with the signature of the node that its field `signer` names; anybody may pass it on.
+
+    Only the signer can make it: the kernel refuses a node that sends what its signer never sent to it. What a liar
+    makes up in another's name is marked (a field `valid`, by default True), and `Node.verify` finds out.
+    Raises TypeError where there is no field `signer`.
+    """
+    if "signer" not in inspect.get_annotations(cls):
+        raise TypeError(f"{cls.__name__} is signed, so it needs a field `signer: NodeId`")
+    cls.__annotations__ = {**inspect.get_annotations(cls), "valid": bool}
+    cls.valid = True  # type: ignore[attr-defined]
+    made: Any = value(cls)
+    made.SIGNED = True
+    return typing.cast("type[T]", made)
+
+
+def signatures(x: Any) -> Iterator[Any]:
+    """Every signed value in `x`, itself among them."""
+    if isinstance(x, Value):
+        if x.SIGNED:
+            yield x
+        for name in x.CARRIES:
+            yield from signatures(getattr(x, name))
+    elif _exact_type(x) is tuple:
+        for item in x:
+            yield from signatures(item)
+
+
+def _may_carry(annotation: Any) -> bool:
+    """Whether signed values may stand in what is annotated so."""
+    for kind in plain_alternatives(annotation):
+        if typing.get_origin(kind) is tuple:
+            if any(map(_may_carry, typing.get_args(kind))):
+                return True
+        elif isinstance(kind, type) and issubclass(kind, Value) and (kind.SIGNED or kind.CARRIES or kind is Value):
+            return True
+    return False
+
+
+def digest_of(x: Any) -> bytes:
+    """D(x): eight bytes that nothing else has."""
+    return blake2b(encode(x), digest_size=8).digest()
 
 
 def _or_identical(by_fields: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
