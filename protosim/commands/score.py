@@ -1,7 +1,8 @@
-"""Judge a repair against a task's hidden tests: solved (exit code 0) or not (1).
+"""Judge a repair against a task's hidden tests, or a proof by its verifier: solved (exit code 0) or not (1).
 
-The candidate is one file, an edited copy of what the task hands out (--handout). It runs in worker processes; what
-judges it does not. Progress names the bugs that are left.
+The candidate is one file, an edited copy of what the task hands out (--handout). A repair runs in worker processes;
+what judges it does not, and progress names the bugs that are left. A proof is read by Dafny, and progress says of
+each lemma whether it is proved.
 """
 
 import argparse
@@ -11,16 +12,18 @@ from typing import cast
 from protosim import files
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
+from protosim.proofs.judge import Lemma
 from protosim.score import handed_out, score
 from protosim.score.pool import ISOLATION
+from protosim.score.proof import ProofResult
 from protosim.score.result import Result
 
 FAILURES = 5  # in the terminal; --json has all
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="a folder of tasks/, by its name")
-    parser.add_argument("candidate", metavar="FILE", nargs="?", help="the repaired source")
+    parser.add_argument("task", metavar="TASK", help="a folder of tasks/, by its name; or the path of a proof problem")
+    parser.add_argument("candidate", metavar="FILE", nargs="?", help="the repaired source, or the proof")
     parser.add_argument("--handout", metavar="FILE", help="write the source that the task gives out, and judge nothing")
 
 
@@ -60,9 +63,16 @@ def tell(result: Result, out: Output) -> None:
         return
     verdict = "solved" if result.solved else "not solved"
     out.verdict(cast(Status, result.status), f"{verdict}, score {result.score:g} ({why}).")
+    if isinstance(result, ProofResult):
+        out.table([(lemma.name, lemma.state, _why(lemma)) for lemma in result.lemmas], "  ")
     out.table(list(result.bugs.items()), "  ")
     for failure in result.failures[:FAILURES]:
         broken = failure["invariant"] or failure["ending"]
         out.say(f"  {failure['test']}: {broken}: {failure['sentence']}")
     if len(result.failures) > FAILURES:
         out.say(f"  and {len(result.failures) - FAILURES} more failed runs")
+
+
+def _why(lemma: Lemma) -> str:
+    line = f"line {lemma.line}" if lemma.line else ""
+    return ": ".join(filter(None, [line, lemma.sentence]))

@@ -3,7 +3,8 @@
     score("fix_raft_safety", Path("candidate.py")).to_json()
 
 A verdict never comes out of a process that ran candidate code: the parent holds the world and judges
-(`judge`), workers hold the candidate's nodes (`worker`, `pool`) and speak frames of plain JSON (`step`).
+(`judge`), workers hold the candidate's nodes (`worker`, `pool`) and speak frames of plain JSON (`step`). A candidate
+that is a proof is read by a verifier (`proof`).
 """
 
 import contextlib
@@ -17,14 +18,15 @@ import attrs
 
 from protosim.errors import UserError
 from protosim.history import judged
-from protosim.program import reference
+from protosim.program import nearest, reference
+from protosim.proofs import problem
 from protosim.run import printable
-from protosim.score import gates, result
+from protosim.score import gates, proof, result
 from protosim.score.gates import Refusal
 from protosim.score.judge import Judge, Outcome, Progress
 from protosim.score.pool import Pool, bundle
 from protosim.score.result import Result
-from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, trials
+from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, tasks, trials
 
 
 def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Result:
@@ -33,6 +35,8 @@ def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Re
     Raises UserError for an unknown task, a file that cannot be read, a suite that is missing.
     """
     started = time.monotonic()
+    if _is_proof(task):
+        return attrs.evolve(proof.score(task, candidate), seconds=round(time.monotonic() - started, 3))
     what, using = load_task(task), secret()
     suite = load_suite(task, using)
     try:
@@ -56,6 +60,8 @@ def score_many(
 
 def rescore(task: str, saved: Mapping[str, Any]) -> Result:
     """The result of a saved run (what `to_json` gave) by the task's present formula. Nothing is run again."""
+    if _is_proof(task):
+        return proof.rescore(task, saved)
     what, suite = load_task(task), load_suite(task, secret())
     if saved.get("schema") != result.SCHEMA or saved.get("task") != task or not saved.get("runs"):
         raise UserError(f"This is no saved run of {task} with outcomes: a gate decided it, or it is another file.")
@@ -69,6 +75,8 @@ def rescore(task: str, saved: Mapping[str, Any]) -> Result:
 @functools.cache
 def handed_out(task: str) -> str:
     """The source that the task gives out: the reference with all of its bugs, or without the bodies to be written."""
+    if _is_proof(task):
+        return proof.handed_out(task)
     import mutations
     from mutations import bodies, engine
 
@@ -78,6 +86,15 @@ def handed_out(task: str) -> str:
         return bodies.without_bodies(source, what.removed)
     bugs = [mutations.find(what.protocol, bug, source) for bug in what.bugs]
     return engine.apply_all(source, bugs)
+
+
+def _is_proof(task: str) -> bool:
+    """Whether a verifier judges it. Raises UserError if it is no task at all."""
+    if problem.given(task):
+        return True
+    if task not in (known := [*tasks(), *problem.names()]):
+        raise nearest(task, known, "task")
+    return False
 
 
 def _score(

@@ -164,8 +164,9 @@ def secret() -> Secret:
 
 
 def tasks() -> list[str]:
-    """The names of all tasks."""
-    return sorted(path.parent.name for path in paths.data("tasks").glob("*/task.toml"))
+    """The names of all tasks that runs judge: proofs have no suite."""
+    files = paths.data("tasks").glob("*/task.toml")
+    return sorted(p.parent.name for p in files if tomllib.loads(p.read_text("utf-8")).get("kind") != "proof")
 
 
 def load_task(name: str) -> Task:

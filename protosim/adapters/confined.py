@@ -1,0 +1,87 @@
+"""Run a tool within limits: a process group of its own, a clock, a share of memory, a folder that goes with it.
+
+What the tool reads may have been written by anybody; the tool itself is trusted. It sees an empty working folder with
+the files it was given, and nothing of it outlives the call.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+LARGEST_FILE = 64 << 20  # bytes of anything that the tool writes, its output included
+
+
+@attrs.frozen
+class Limits:
+    seconds: float  # wall clock of the whole run
+    memory: int = 4 << 30  # bytes of address space, each process; nothing is limited where there is no POSIX shell
+
+
+@attrs.frozen
+class Done:
+    """How the tool ended. `code` is None if it was stopped when its time was up."""
+
+    code: int | None
+    output: str  # stdout and stderr
+    files: Mapping[str, str]  # what was asked for and is there
+
+
+def run(command: Sequence[str], files: Mapping[str, str], wanted: Sequence[str], limits: Limits) -> Done:
+    """Run it in a new folder with these files, and return what it said and wrote. Raises OSError if it cannot start."""
+    folder = Path(tempfile.mkdtemp(prefix="protosim-"))
+    try:
+        for name, text in files.items():
+            (folder / name).write_text(text, "utf-8", newline="\n")
+        with (folder / "output").open("wb") as output:
+            code = _run(_limited(command, limits), folder, output.fileno(), limits.seconds)
+        found = {name: _text(folder / name) for name in wanted if (folder / name).is_file()}
+        return Done(code, _text(folder / "output"), found)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(command: Sequence[str], folder: Path, output: int, seconds: float) -> int | None:
+    environment = os.environ | {"TMPDIR": str(folder)}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the whole group: a prover outlives the verifier that started it."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _limited(command: Sequence[str], limits: Limits) -> Sequence[str]:
+    if os.name != "posix":
+        return command
+    # Where a system knows no such limit, the clock alone is left.
+    script = f"ulimit -v {limits.memory >> 10} 2>/dev/null; ulimit -f {LARGEST_FILE >> 9} 2>/dev/null; "
+    return ["/bin/sh", "-c", script + 'exec "$@"', "sh", *command]
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8-sig", "replace")

@@ -1,0 +1,38 @@
+module TinyProof {
+  import opened TinySpec
+
+  lemma StaysWithin(c: Counter, steps: seq<nat>)
+    requires Within(c)
+    ensures Within(RaisedOften(c, steps))
+    decreases |steps|
+  {
+    if |steps| > 0 {
+      StaysWithin(c, steps[..|steps| - 1]);
+    }
+  }
+
+  // The list without its last step.
+  function Shorter(steps: seq<nat>): seq<nat>
+    requires |steps| > 0
+  {
+    steps[..|steps| - 1]
+  }
+
+  lemma LastOfBoth(some: seq<nat>, more: seq<nat>)
+    requires |more| > 0
+    ensures Shorter(some + more) == some + Shorter(more)
+    ensures (some + more)[|some + more| - 1] == more[|more| - 1]
+  { }
+
+  lemma Composes(c: Counter, some: seq<nat>, more: seq<nat>)
+    ensures RaisedOften(RaisedOften(c, some), more) == RaisedOften(c, some + more)
+    decreases |more|
+  {
+    if |more| == 0 {
+      assert some + more == some;
+    } else {
+      Composes(c, some, Shorter(more));
+      LastOfBoth(some, more);
+    }
+  }
+}
