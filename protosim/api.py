@@ -20,6 +20,7 @@ import attrs
 from protosim.linearizability import KEY_VALUE as KEY_VALUE
 from protosim.linearizability import Model as Model
 from protosim.values import Value as Value
+from protosim.values import altered as altered
 from protosim.values import conforms as conforms
 from protosim.values import digest_of as digest_of
 from protosim.values import message as message
@@ -593,6 +594,19 @@ class ProtocolSpec:
     smallest: int = 1  # smaller clusters make no sense
     largest: int | None = None
     note_sizes: str = ""  # why
+    only_sizes: bool = False  # no others than `sizes` will do
+
+    def boot(self, me: NodeId, replicas: tuple[NodeId, ...], switches: Any, image: dict[str, Any]) -> Node[Any]:
+        """A node that is about to start with what its disk holds: a replica, or a client."""
+        node = object.__new__(self.node if self.client is None or me in replicas else self.client)
+        node._effects = []
+        node.me = me
+        node.peers = tuple(name for name in replicas if name != me)
+        node.cluster_size = len(replicas)
+        node.disk = self.disk(node._effects, image)
+        node.application = self.application()
+        node.switches = switches
+        return node
 
     def retries_under(self, switches: dict[str, Any]) -> bool:
         """Whether clients ask again; a switch that is not given has its default."""
@@ -626,8 +640,7 @@ def choice(function: F) -> F:
 
 def changed(s: S, **fields: Any) -> S:
     """The state, but for these fields."""
-    other: S = attrs.evolve(s, **fields)  # type: ignore[misc]
-    return other
+    return altered(s, **fields)
 
 
 class StateModel(Generic[S]):

@@ -45,7 +45,8 @@ class Counterexample:
         crashes = any(step.do in ("crash", "reboot") or step.cut is not None for step in script)
         delivered = [(s.src, s.node, s.fingerprint, s.repeat) for s in script if s.do == "deliver"]
         twice = len(set(delivered)) < len(delivered)
-        return ("crash",) * crashes + ("duplication",) * twice
+        lies = any(step.do == "lie" for step in script)
+        return ("byzantine",) * lies + ("crash",) * crashes + ("duplication",) * twice
 
 
 def recorded_program(saved: Counterexample) -> Program:
@@ -138,8 +139,10 @@ def _nonsense(scenario: Scenario) -> Iterator[str]:
         kept = [n + 1 for pair in step.kept for n in pair]
         if not all(0 <= number < LARGEST for number in (*numbers, *kept)):
             yield f"step {place} has a number out of range"
-        if step.do == "request":
+        if step.do == "lie" and step.src not in scenario.node_ids():
+            yield f"step {place} is a lie of {step.src!r}, which is no node"
+        if step.do in ("request", "lie"):
             try:
-                from_wire(step.command, reference(scenario.protocol).classes)
+                from_wire(step.lie if step.do == "lie" else step.command, reference(scenario.protocol).classes)
             except ValueError as error:
                 yield f"step {place}: {error}"

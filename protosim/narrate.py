@@ -26,7 +26,10 @@ def spell(x: Any) -> str:
     if isinstance(x, Value):
         if type(x).__str__ is not object.__str__:
             return str(x)
-        return f"{type(x).__name__}({', '.join(f'{name}={spell(getattr(x, name))}' for name, _ in x.FIELDS)})"
+        fields = [f"{name}={spell(getattr(x, name))}" for name, _ in x.FIELDS if not (x.SIGNED and name == "valid")]
+        return f"{'' if getattr(x, 'valid', True) else 'forged '}{type(x).__name__}({', '.join(fields)})"
+    if isinstance(x, bytes):
+        return x.hex()[:6]
     if isinstance(x, dict):
         return "{" + ", ".join(f"{spell(k)}: {spell(v)}" for k, v in sorted(x.items(), key=str)) + "}"
     if isinstance(x, (set, frozenset)):
@@ -173,7 +176,7 @@ def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]
     story = Story(
         protocol=program.name,
         mutants=program.mutants,
-        nodes=world.ids,
+        nodes=tuple(dict.fromkeys(world.ids)),
         moments=tuple(recorder.moments),
         invariant=broken.invariant.name if broken else "",
         title=broken.invariant.title if broken else "",

@@ -117,6 +117,9 @@ def wish_of(args: argparse.Namespace, program: Program) -> Wish:
     if args.nodes is not None and spec.largest is not None and args.nodes > spec.largest:
         why = f": {spec.note_sizes}" if spec.note_sizes else ""
         raise UserError(f"--nodes: {program.name} runs with {spec.largest} nodes at most{why}.")
+    if args.nodes is not None and spec.only_sizes and args.nodes not in spec.sizes:
+        sizes, why = " or ".join(map(str, spec.sizes)), f": {spec.note_sizes}" if spec.note_sizes else ""
+        raise UserError(f"--nodes: {program.name} runs with {sizes} nodes{why}.")
     if args.scheduler is not None:
         make_schedule(Choice(args.scheduler))
     return Wish(

@@ -9,7 +9,7 @@ from protosim.keys import Draw, derive
 from protosim.program import Program
 from protosim.run import make_fault, make_schedule, make_switches
 from protosim.scenario import Choice, Scenario
-from protosim.swarm import draw_faults
+from protosim.swarm import draw_faults, draw_lies
 
 PORTFOLIO = ("walk_swarm", "timed_swarm", "walk", "leader_hunter", "pos")
 """Equal shares of the runs; each finds what others miss."""
@@ -86,6 +86,8 @@ def plan(program: Program, wish: Wish, index: int) -> Scenario:
         switches = {**switches, **endurance.switches, **wish.switches}
         if endurance.switches.items() <= switches.items():
             faults = keep_one(faults, draw.choice("lasting partition", endurance.partitions), draw, pace)
+    if wish.faults is None and program.spec.liars(nodes):
+        faults += draw_lies(draw, pace)
     if live and endurance and draw.chance("idle", IDLE):
         params = {**params, "request_every": IDLE_US}
     return Scenario(

@@ -22,28 +22,17 @@ class LocalHost:
 
     def __init__(self, program: Program, scenario: Scenario) -> None:
         self.spec = program.spec
-        self.ids = scenario.node_ids()
         self.switches = make_switches(program, scenario.switches)
-        self.nodes: list[Node[Any] | None] = [None] * len(self.ids)
-
-    def boot(self, at: int, image: dict[str, Any]) -> Node[Any]:
-        node = object.__new__(self.spec.node)
-        node._effects = []
-        node.me = self.ids[at]
-        node.peers = tuple(name for name in self.ids if name != node.me)
-        node.cluster_size = len(self.ids)
-        node.disk = self.spec.disk(node._effects, image)
-        node.application = self.spec.application()
-        node.switches = self.switches
-        self.nodes[at] = node
-        return node
+        self.nodes: dict[int, Node[Any]] = {}  # by place
 
     def step(self, world: World) -> tuple[list[Effect], list[tuple[str, ...]]]:
         """Let the node handle the world's event. The lists are reused: carry them out before the next step."""
         at, event = world.at, world.pending
         kind = event[0]
         try:
-            node: Any = self.nodes[at] if kind != START else self.boot(at, event[1])
+            if kind == START:
+                self.nodes[at] = self.spec.boot(world.ids[at], world.replicas, self.switches, event[1])
+            node: Any = self.nodes[at]
             node.now = world.clock_of(at)
             if kind == DELIVER:
                 node.receive(event[1], event[2])
@@ -56,13 +45,13 @@ class LocalHost:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise failure(self.ids[at], event, error) from error
+            raise failure(world.ids[at], event, error) from error
         return node._effects, api.refusals
 
     def copy(self) -> "LocalHost":
         twin = object.__new__(LocalHost)
         twin.__dict__.update(self.__dict__)
-        twin.nodes = [node.copy() if node is not None else None for node in self.nodes]
+        twin.nodes = {at: node.copy() for at, node in self.nodes.items()}
         return twin
 
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import attrs
 
-Kind = Literal["deliver", "timeout", "request", "crash", "restart", "reboot"]
+Kind = Literal["deliver", "timeout", "request", "crash", "restart", "reboot", "lie"]
 
 
 @attrs.frozen
@@ -22,14 +22,15 @@ class Step:
     do: Kind
     node: str
     at: int = 0  # simulated microseconds
-    src: str = ""  # deliver: the sender
-    message: str = ""  # deliver: the type
+    src: str = ""  # deliver, lie: the sender
+    message: str = ""  # deliver, lie: the type
     fingerprint: int = 0  # deliver: of the canonical bytes and the link
     repeat: int = 1  # deliver: this message's n-th sending on this link
     age: int = 0  # deliver: how many newer messages of its type had been sent on this link
     timer: str = ""  # timeout
     op: int = 0  # request
     command: Any = None  # request: in wire form
+    lie: Any = None  # lie: the message that a liar sends, in wire form
     clock: int | None = None  # the node's own clock, where it differs from `at`
     cut: int | None = None  # the node crashes after this many effects of the event
     kept: tuple[tuple[int, int], ...] = ()  # unsynced writes that a crash keeps: (position, entries or -1)

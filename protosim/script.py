@@ -4,6 +4,8 @@ A script replaces the schedule: what it does not deliver is lost or still on its
 and fingerprint; where an edit has changed a message (its term, say), the one of the same type and age on the same link
 stands in for it: the newest, the second newest, as it was when the script was recorded. A step that nothing enables is
 skipped, and counted.
+
+A Byzantine node does not run in a script: what it sent is there, message by message, as steps of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,9 +40,9 @@ class ScriptedWorld(World):
         self.position = 0
         self.skipped: list[Step] = []
         self.current: Step | None = None
-        self.to_boot = list(range(scenario.nodes))
         self.classes = classes_of(spec.node)
         super().__init__(scenario, spec, schedule, observers=observers, digest=digest)
+        self.to_boot = [at for at, name in enumerate(self.ids) if name not in self.liars]
         self.aim = SIZE  # every step may say where it crashes
 
     def _begin(self) -> None:
@@ -75,6 +77,8 @@ class ScriptedWorld(World):
         up = self.alive[node]
         if step.do == "deliver" and up:
             return self._deliver(step, node)
+        if step.do == "lie" and up:
+            return self._lie(step, node)
         if step.do == "timeout" and up:
             slot = self.timers[node].get(step.timer)
             if slot is not None and slot[0] >= 0:
@@ -102,7 +106,21 @@ class ScriptedWorld(World):
         if found is None:
             return self._skip(step)
         found[2] = True
+        if self.notary is not None:
+            self.notary.receives(step.node, found[1])
         return self._happen(DELIVER, node, (DELIVER, step.src, found[1], found[0]), found[1].encode())
+
+    def _lie(self, step: Step, node: int) -> bool:
+        """A liar's message arrives, if it holds no signature that its signer has not made."""
+        try:
+            m = from_wire(step.lie, self.classes)
+        except ValueError:  # the code has been edited since, and knows no such message
+            return self._skip(step)
+        if self.notary is None or step.src not in self.liars or self.notary.sealed(m, self.liars) is not m:
+            return self._skip(step)
+        self.notary.receives(step.node, m)
+        key = crc32(m.encode(), self.index[step.src] << 8 | node) | step.repeat << 32
+        return self._happen(DELIVER, node, (DELIVER, step.src, m, key), m.encode())
 
     def find(self, src: int, dst: int, step: Step) -> list[Any] | None:
         """The message that the step means, or the one that stands in for it."""
@@ -154,6 +172,8 @@ class StepRecorder:
 
     def before(self, world: World, effects: Any, refused: Any, cut: int | None) -> None:
         self._step = self.describe(world)
+        if world.ids[world.at] in world.liars:
+            return
         for key, dst, m in sent_keys(world, effects if cut is None else effects[:cut]):
             self._sent.setdefault((world.ids[world.at], dst, type(m).__name__), []).append(key)
 
@@ -166,9 +186,14 @@ class StepRecorder:
 
     def describe(self, world: World) -> Step | None:
         event, node, at = world.pending, world.ids[world.at], world.now
+        if node in world.liars:
+            return None
         clock = world.clock_of(world.at)
         own = clock if clock != at else None
         kind = event[0]
+        if kind == DELIVER and event[1] in world.liars:
+            message, repeat = type(event[2]).__name__, event[3] >> 32
+            return Step("lie", node, at, src=event[1], message=message, repeat=repeat, lie=to_wire(event[2]), clock=own)
         if kind == DELIVER:
             sent = self._sent.get((event[1], node, type(event[2]).__name__), [event[3]])
             return Step(

@@ -10,6 +10,7 @@ What it costs is bounded in events, so the result is the same on any machine.
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Any
 
 import attrs
 
@@ -20,7 +21,7 @@ from protosim.program import Program
 from protosim.run import LocalHost, Run, make_world, run_to_end, simulate
 from protosim.scenario import Choice, Scenario, Step
 from protosim.script import StepRecorder
-from protosim.world import ProtocolFailure
+from protosim.world import CLIENTS, ProtocolFailure
 
 Steps = tuple[Step, ...]
 PAIRS = 60  # scripts up to this length are also tried without each pair of events
@@ -223,26 +224,33 @@ def _timeouts(steps: Steps, start: int, end: int) -> list[Step]:
 def _without_any_nodes(shrinker: Shrinker) -> bool:
     """Whether two nodes, or one, could be left out."""
     before = shrinker.best.nodes
-    for fewer in (2, 1):
+    for fewer in (3, 2, 1):
         _without_nodes(shrinker, fewer)
     return shrinker.best.nodes < before
 
 
 def _without_nodes(shrinker: Shrinker, count: int) -> None:
     """Leave out nodes; those that stay are renamed, since a smaller cluster has a smaller majority."""
-    ids = shrinker.best.node_ids()
-    if len(ids) - count < 3:
+    ids, spec = shrinker.best.node_ids(), shrinker.program.spec
+    if len(ids) - count < max(3, spec.smallest) or (spec.only_sizes and len(ids) - count not in spec.sizes):
         return
     for gone in combinations(ids, count):
         stay = [name for name in ids if name not in gone]
-        names = dict(zip(stay, ids, strict=False))
+        names = {**dict(zip(stay, ids, strict=False)), **{client: client for client in CLIENTS}}
         steps = [
-            attrs.evolve(s, node=names[s.node], src=names.get(s.src, ""))
+            attrs.evolve(s, node=names[s.node], src=names.get(s.src, ""), lie=_renamed(s.lie, names))
             for s in shrinker.steps
             if s.node in names and (not s.src or s.src in names)
         ]
         if shrinker.attempt(steps, nodes=len(stay)):
             return
+
+
+def _renamed(wire: Any, names: dict[str, str]) -> Any:
+    """A message in wire form with the nodes' new names; who is gone keeps the old one."""
+    if isinstance(wire, list):
+        return [_renamed(item, names) for item in wire]
+    return names.get(wire, wire) if isinstance(wire, str) else wire
 
 
 def _pairs(shrinker: Shrinker) -> None:

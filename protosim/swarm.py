@@ -32,3 +32,21 @@ def draw_faults(draw: Draw, pace: int) -> tuple[Choice, ...]:
         if restricted and own.chance("present", PRESENT.get(name, OTHERWISE)):
             chosen.append(Choice(name, module.draw(own, pace)))
     return tuple(chosen)
+
+
+LYING = 80  # percent of the runs of a protocol that tolerates liars
+ALSO = 20  # percent: how often a way of lying joins the one that the run is about
+
+
+def draw_lies(draw: Draw, pace: int) -> tuple[Choice, ...]:
+    """How the liars of a run lie."""
+    if not draw.chance("liars", LYING):
+        return ()
+    ways = [name for name in modules("faults") if hasattr(importlib.import_module(f"faults.{name}"), "LIES")]
+    main = draw.choice("lie", ways)
+    chosen: list[Choice] = []
+    for name in ways:
+        own = Draw(derive(draw.seed, "fault", name))
+        if name == main or own.chance("present", ALSO):
+            chosen.append(Choice(name, importlib.import_module(f"faults.{name}").draw(own, pace)))
+    return tuple(chosen)

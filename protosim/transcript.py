@@ -13,12 +13,14 @@
 A block of lines is comments, commands, and their answer. The commands:
 
     nodes n1 n2 n3 [no_op=true batch=1]     the cluster, with the protocol's switches
+    nodes n1 n2 n3 n4 liars=n1              a liar does nothing by itself: it says what `lie` tells it to say
     beside raft.vote_once_per_term          play a mutant beside it: shown from where its answer differs
     timeout n1 election                     a timer that is set fires
     request n1 put x 1                      a client asks
     request n1 again 1                      the client of the first operation asks again
     deliver n1 n2 [Vote] [term=1] [last]    the oldest, or the last, such message on its way from n1 to n2
     again n1 n2 [Vote] [term=1]             a duplicate of the last such message that arrived
+    lie n1 n2 n3 Vote(term=1, signer="n1")  a liar's message arrives at n2, then at n3
     stabilize n1 n2                         all that is on its way between these, oldest first, until it is quiet
     drop [n1 [n2]]                          what is on its way is lost: all, what n1 sent, or from n1 to n2
     crash n1 [keeping ...]                  the node stops
@@ -40,6 +42,7 @@ import attrs
 from protosim.api import APPLY, MS, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Effect
 from protosim.disk import Kept
 from protosim.errors import UserError
+from protosim.expression import read
 from protosim.history import judge_history
 from protosim.narrate import StoryRecorder, spell
 from protosim.program import Program, load, nearest
@@ -47,7 +50,7 @@ from protosim.run import LocalHost, make_schedule
 from protosim.scenario import Choice, Scenario, Step
 from protosim.script import ScriptedWorld
 from protosim.story import Moment
-from protosim.values import Value, to_wire
+from protosim.values import Value, digest_of, to_wire
 from protosim.world import Broken, ProtocolFailure, World
 
 RULE = "----"
@@ -133,12 +136,16 @@ class Usher(StoryRecorder):
 class Theatre:
     """One program on a stage: takes a command, says what happened."""
 
-    def __init__(self, program: Program, nodes: int, switches: dict[str, Any]) -> None:
-        scenario = Scenario(protocol=program.name, seed=0, nodes=nodes, switches=switches, script=())
+    def __init__(
+        self, program: Program, nodes: int, switches: dict[str, Any], liars: Sequence[str] = ()
+    ) -> None:
+        script = tuple(Step("lie", "", src=name) for name in liars)  # never taken; it says who lies
+        scenario = Scenario(protocol=program.name, seed=0, nodes=nodes, switches=switches, script=script)
         self.world = Stage(scenario, program)
         self.host = LocalHost(program, scenario)
         self.world.recorder = self.recorder = Usher(self.host)
         self.over = False
+        self.speakers = {**self.world.classes, "digest_of": digest_of}
         self.applied = dict.fromkeys(self.world.ids, 0)
         self.warned: Broken | None = None
         self.ops = 0
@@ -184,6 +191,18 @@ class Theatre:
     def again(self, words: list[str]) -> list[str]:
         flight = self._find(self.world.arrived[::-1], self._event(words, 2))
         return self._arrive(flight) if flight else [f"no such message has arrived from {words[0]} at {words[1]}"]
+
+    def lie(self, words: list[str]) -> list[str]:
+        src, *rest = words
+        if src not in self.world.liars:
+            raise UserError(f"{src} is no liar: name the liars where the nodes are named, as liars={src}.")
+        spoken = next((i for i, word in enumerate(rest) if "(" in word), len(rest))
+        m = read(" ".join(rest[spoken:]), self.speakers)
+        told: list[str] = []
+        for dst in rest[:spoken]:
+            took = self._take("lie", self._node(dst), src=src, message=type(m).__name__, lie=to_wire(m))
+            told += took or [f"{dst} cannot get {spell(m)}: it is down, or another's signature is made up"]
+        return told
 
     def stabilize(self, words: list[str]) -> list[str]:
         among = [self._node(word) for word in words]
@@ -336,6 +355,7 @@ _COMMANDS: dict[str, Callable[[Theatre, list[str]], list[str]]] = {
     "request": Theatre.request,
     "deliver": Theatre.deliver,
     "again": Theatre.again,
+    "lie": Theatre.lie,
     "stabilize": Theatre.stabilize,
     "drop": Theatre.drop,
     "crash": Theatre.crash,
@@ -448,9 +468,10 @@ def _open(protocol: str, programs: list[str], words: list[str]) -> dict[str, The
     nodes = [word for word in words if "=" not in word]
     if nodes != [f"n{i}" for i in range(1, len(nodes) + 1)] or not nodes:
         raise UserError("nodes are named n1, n2, n3, ... in this order")
-    switches = _parse_switches([word for word in words if "=" in word])
+    liars = next((word[6:].split(",") for word in words if word.startswith("liars=")), [])
+    switches = _parse_switches([word for word in words if "=" in word and not word.startswith("liars=")])
     return {
-        name: Theatre(load(protocol, (name,) if name else ()), len(nodes), switches) for name in programs
+        name: Theatre(load(protocol, (name,) if name else ()), len(nodes), switches, liars) for name in programs
     }
 
 

@@ -104,6 +104,12 @@ def signed(cls: type[T]) -> type[T]:
     return typing.cast("type[T]", made)
 
 
+def altered(x: T, **fields: Any) -> T:
+    """The value, but for these fields."""
+    other: T = attrs.evolve(x, **fields)  # type: ignore[misc]
+    return other
+
+
 def signatures(x: Any) -> Iterator[Any]:
     """Every signed value in `x`, itself among them."""
     if isinstance(x, Value):

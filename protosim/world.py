@@ -18,7 +18,8 @@ from zlib import crc32
 
 import attrs
 
-from protosim.api import RESET, STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec, methods
+from protosim.api import RESET, STORE, Effect, Invariant, NodeId, Observer, ProtocolSpec, methods, no_liars
+from protosim.byzantine import ForgedSignature, Liars, Notary, liars_of
 from protosim.clock import SIMPY, Clock
 from protosim.disk import DiskImage, Kept, choose_kept
 from protosim.keys import MASK, derive, label, mix
@@ -39,6 +40,7 @@ ODD = 0x9E3779B97F4A7C15  # spreads the clock's small numbers over 64 bits
 LONGEST_TIMER = 10**12  # microseconds
 LONGEST_QUIET = 100_000  # heap entries without an event, after which a run is over: everybody is down
 STEP_US = 1_000  # what an event takes where the schedule has priorities instead of times
+CLIENTS = ("c1", "c2")  # where clients are nodes
 PACE_US = 200_000  # a typical election timeout by the nodes' clocks
 
 _HEADER = struct.Struct("<QBB").pack
@@ -93,10 +95,9 @@ class World(Clock):
         super().__init__()
         self.scenario, self.spec = scenario, spec
         self.faults: tuple[Any, ...] = tuple(faults)
-        self.ids = scenario.node_ids()
-        self.index = {name: i for i, name in enumerate(self.ids)}
+        self._set_nodes(liars_of(scenario, spec, self.faults))
         self.salts = [label(name) for name in self.ids]
-        self.majority = len(self.ids) // 2 + 1
+        self.majority = len(self.replicas) // 2 + 1
         self.seed = derive(scenario.seed, "world")
         self.events = 0
         self.max_events, self.horizon = scenario.events, scenario.horizon
@@ -130,6 +131,22 @@ class World(Clock):
         for observer in self.observers:
             observer.begin()
         self._begin()
+
+    def _set_nodes(self, byzantine: Liars | None) -> None:
+        """Replicas, clients, and the second selves that a tactic wants liars to have: each has a place."""
+        self.replicas = self.scenario.node_ids()
+        self.ids = self.replicas if self.spec.client is None else (*self.replicas, *CLIENTS)
+        self.notary = None if self.spec.liars is no_liars else Notary()
+        self.byzantine, self.liars = byzantine, () if byzantine is None else byzantine.names
+        self.index = {name: i for i, name in enumerate(self.ids)}
+        if byzantine is None:
+            return
+        self.notary = self.notary or Notary()
+        if any(tactic.twins for tactic in byzantine.tactics):
+            for name in self.liars:
+                byzantine.twins[self.index[name]] = len(self.ids)
+                byzantine.places.add(len(self.ids))
+                self.ids = (*self.ids, name)
 
     def _set_network(self, n: int) -> None:
         self.loss = self.duplication = self.slow = 0  # thresholds for 12 bits
@@ -178,6 +195,8 @@ class World(Clock):
                     self.at_end.append((getattr(observer, name), invariant))
 
     def _tell(self, fact: str, *details: Any) -> None:
+        if self.liars and details[0] in self.liars:
+            return
         for method, invariant in self.on.get(fact, ()):
             broken = method(*details)
             if broken:
@@ -319,6 +338,8 @@ class World(Clock):
             raise ProtocolFailure(f"{self.ids[src]} sent {m} and changed it afterwards; messages are values")
         self.events += 1  # from here on `_happen`, written out
         self.at, self.pending = dst, (DELIVER, self.ids[src], m, key)
+        if self.notary is not None:
+            self.notary.receives(self.ids[dst], m)
         if self.hash is not None:
             self.trail += _HEADER(self._now, DELIVER, dst)
             self.trail += m.encode()
@@ -402,8 +423,7 @@ class World(Clock):
     def _take_request(self, op: int) -> bool:
         self._next_request(op + 1)
         z = mix(self.seed ^ derive(op, "request"))
-        believed = self.believed
-        target = believed if believed is not None and z & 3 else (z >> 2) % len(self.ids)
+        target = self._whom(z)
         if not self.alive[target] or self.paused[target] > self._now:
             self.believed = None
             return False
@@ -411,6 +431,14 @@ class World(Clock):
         if again is not None:
             return self.ask(target, again.op, again.command)
         return self.ask(target, op, self.spec.workload(op, z >> 32))
+
+    def _whom(self, bits: int) -> int:
+        """The node that a person asks: a client, or most of the time the node that answered last."""
+        if self.spec.client is not None:
+            return len(self.replicas) + (bits >> 2) % len(CLIENTS)
+        if self.believed is not None and bits & 3:
+            return self.believed
+        return (bits >> 2) % len(self.replicas)
 
     def _unanswered(self, bits: int) -> Request | None:
         """One time in three, one of the last eight operations, if it has no answer: its client asks again."""
@@ -436,6 +464,8 @@ class World(Clock):
         if refused:
             self._count(refused)
         at = self.at
+        if self.byzantine is not None and at in self.byzantine.places:
+            effects = self.byzantine.twist(self, at, effects)
         cut: int | None = None
         kept: Kept = ()
         if self.aim and len(effects) > 1 and self._now:
@@ -447,6 +477,8 @@ class World(Clock):
                 _CARRY_OUT[effect[0]](self, at, effect)
         except NoCanonicalForm as error:
             raise ProtocolFailure(f"{self.ids[at]}: {error}") from error
+        except ForgedSignature as error:
+            raise ProtocolFailure(str(error)) from error
         if cut is not None:
             self.crash(at, kept, aimed=True)
         if len(self.trail) > 4096:
@@ -481,6 +513,8 @@ class World(Clock):
         subscribers = self.on_sent.get(type(m))
         if subscribers is None:
             subscribers = self._subscribers(type(m))
+        if self.notary is not None and self._lies(src, m):
+            subscribers = []
         for method, invariant in subscribers:
             broken = method(self.ids[src], to, m)
             if broken:
@@ -490,6 +524,8 @@ class World(Clock):
         dst = self.index.get(to)
         if dst is None:
             raise ProtocolFailure(f"{self.ids[src]} sent {m} to {to!r}, which is no node of {self.ids}")
+        if self.byzantine is not None and dst in self.byzantine.twins:
+            dst = self.byzantine.self_of(self, dst, src)
         print_ = crc32(m.encode(), src << 8 | dst)
         self.repeats[print_] = repeat = self.repeats.get(print_, 0) + 1
         key = print_ | repeat << 32
@@ -510,6 +546,14 @@ class World(Clock):
         if z >> 36 & 4095 < self.duplication:
             self.fired["duplication"] = self.fired.get("duplication", 0) + 1
             self._enqueue(delay + self.delays[z >> 48 & 4095] * 3, dst, src, m, key)
+
+    def _lies(self, src: int, m: Any) -> bool:
+        """Whether a liar sends this; if not, what it signs is noted. Raises ForgedSignature."""
+        assert self.notary is not None
+        if self.byzantine is not None and src in self.byzantine.places:
+            return True
+        self.notary.sends(self.ids[src], m)
+        return False
 
     def _enqueue(self, delay: int, dst: int, src: int, m: Any, key: int) -> None:
         due, heap = self._now + delay, self.heap
@@ -741,6 +785,8 @@ class World(Clock):
         twin.requests = {op: attrs.evolve(request) for op, request in self.requests.items()}
         twin.refused = {name: list(count) for name, count in self.refused.items()}
         twin.faults = tuple(fault.copy() for fault in self.faults)
+        twin.notary = self.notary.copy() if self.notary is not None else None
+        twin.byzantine = self.byzantine.copy() if self.byzantine is not None else None
         twin.hash = self.hash.copy() if self.hash is not None else None
         twin.trail = bytearray(self.trail)
         twin._set_schedule(self.schedule_.copy())

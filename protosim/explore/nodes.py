@@ -63,13 +63,13 @@ class Nodes:
     """Runs handlers."""
 
     def __init__(self, program: Program, ids: tuple[NodeId, ...], switches: dict[str, Any], *, ordered: bool) -> None:
-        self.spec, self.ids = program.spec, ids
+        self.ids = ids
         self.order = ids if ordered else ()
         self.schema = program.spec.disk
         self.switches = make_switches(program, switches)
         self.clock_read = False
         self._shared: dict[Any, Any] = {}  # parts of states, one of each
-        self.kind = self._stopped_clock(program.spec.node)
+        self.spec = attrs.evolve(program.spec, node=self._stopped_clock(program.spec.node))
 
     def _stopped_clock(self, kind: type[Node[Any]]) -> type[Node[Any]]:
         """The protocol's class with a clock that stands still, and says whether it was looked at."""
@@ -115,15 +115,9 @@ class Nodes:
         return (REQUEST, event.op, event.content) if event.kind == REQUEST else (event.kind, event.content)
 
     def _boot(self, state: NodeState) -> Node[Any]:
-        node = object.__new__(self.kind)
-        node._effects = []
-        node.me = self.ids[state.at]
-        node.peers = tuple(name for name in self.ids if name != node.me)
-        node.cluster_size = len(self.ids)
-        node.disk = self.schema(node._effects, state.disk.image(self.schema).contents())
-        node.application = self.spec.application()
-        node.switches = self.switches
-        return node
+        return self.spec.boot(
+            self.ids[state.at], self.ids, self.switches, state.disk.image(self.schema).contents()
+        )
 
     def thaw(self, state: NodeState) -> Node[Any]:
         node = self._boot(state)

@@ -96,7 +96,9 @@ class View:
     """What observers may believe (api.Facts), for one event; it is noted what they ask."""
 
     def __init__(self, watch: "Watch", disks: list[DiskImage], up: list[bool]) -> None:
-        self.ids, self.switches, self.watch = watch.ids, watch.switches, watch
+        self.ids = self.replicas = watch.ids
+        self.liars: tuple[NodeId, ...] = ()
+        self.switches, self.watch = watch.switches, watch
         self.majority = len(self.ids) // 2 + 1
         self.healed_at = 0 if watch.healed else None
         self.disks, self.alive = disks, up

@@ -18,7 +18,7 @@ import attrs
 
 from protosim.api import Log
 from protosim.program import Program
-from protosim.run import finish, make_switches, make_world, printable, spell_event
+from protosim.run import LocalHost, finish, make_switches, make_world, printable, spell_event
 from protosim.score import step
 from protosim.score.pool import Pool, Worker
 from protosim.score.suite import Trial
@@ -56,6 +56,7 @@ class Game:
     world: World
     switches: tuple[tuple[str, Any], ...]
     slot: int
+    host: LocalHost  # of the liars: they are correct nodes that somebody else speaks for
     seats: dict[int, Worker] = attrs.field(factory=dict)  # by node, where it lives now
     boots: int = 0
     outcome: Outcome | None = None
@@ -67,7 +68,7 @@ class Game:
             details = details[:2]  # not the message's key
         elif kind == START:
             disk = tuple((name, (x.base, *x) if type(x) is Log else x) for name, x in details[0].items())
-            details = [world.ids[world.at], world.ids, self.switches, disk]
+            details = [world.ids[world.at], world.replicas, self.switches, disk]
         return step.event_to_wire(self.slot, world.clock_of(world.at), kind, *details)
 
     def end(self) -> None:
@@ -151,7 +152,8 @@ class Judge:
     def _begin(self, trial: Trial, slot: int) -> Game:
         switches = make_switches(self.program, trial.scenario.switches)
         pairs = tuple(attrs.asdict(switches, recurse=False).items())
-        return Game(trial, make_world(self.program, trial.scenario), pairs, slot)
+        world = make_world(self.program, trial.scenario)
+        return Game(trial, world, pairs, slot, LocalHost(self.program, trial.scenario))
 
     def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
         """Advance these games to their next events, and post these; who was asked about which."""
@@ -171,7 +173,14 @@ class Judge:
         """To the next event for a node; one that boots gets a worker that the run has not used."""
         world = game.world
         with blame(game):
-            if not world.advance():
+            going = world.advance()
+            while going and world.ids[world.at] in world.liars:
+                effects, refused = game.host.step(world)
+                world.resume(effects, ())
+                effects.clear()
+                refused.clear()
+                going = world.advance()
+            if not going:
                 game.end()
                 return False
             if world.pending[0] == START:

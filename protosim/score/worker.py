@@ -120,17 +120,8 @@ class Host:
         from protosim.api import Log
 
         spec = self.spec
-        node = object.__new__(spec.node)
-        node._effects = []
-        node.me = me
-        node.peers = tuple(name for name in ids if name != me)
-        node.cluster_size = len(ids)
-        node.disk = spec.disk(
-            node._effects, {name: Log(x[1:], x[0]) if name in spec.disk.LOGS else x for name, x in contents}
-        )
-        node.application = spec.application()
-        node.switches = spec.switches(**dict(switches))
-        return node
+        image = {name: Log(x[1:], x[0]) if name in spec.disk.LOGS else x for name, x in contents}
+        return spec.boot(me, ids, spec.switches(**dict(switches)), image)
 
 
 def spell(error: BaseException) -> str:

@@ -17,7 +17,7 @@ RAFT = reference("raft")
 class Cluster:
     """What a StateCounter looks at: some nodes, and a world that says at which one something happened."""
 
-    nodes: list[Any]
+    nodes: dict[int, Any]
     ids: tuple[str, ...] = ("n1", "n2", "n3")
     at: int = 0
     alive: list[bool] = attrs.field(factory=lambda: [True] * 3)
@@ -27,8 +27,9 @@ def _states(*terms: tuple[int, int, int]) -> int:
     """How many abstract states these terms of three nodes are."""
     scenario = plan(RAFT, Wish(nodes=3), 0)
     host = LocalHost(RAFT, scenario)
-    for at in range(3):
-        host.boot(at, {"term": 0, "voted_for": None, "log": []}).start()
+    for at, name in enumerate(scenario.node_ids()):
+        host.nodes[at] = RAFT.spec.boot(name, scenario.node_ids(), host.switches, RAFT.spec.disk.blank())
+        host.nodes[at].start()
     cluster: Any = Cluster(host.nodes)
     counter = StateCounter(host)
     for values in terms:

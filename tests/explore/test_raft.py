@@ -155,7 +155,7 @@ def _snapshot(world: ScriptedWorld, host: LocalHost) -> Any:
         if not delivered
     )
     timers = tuple(tuple(sorted(t for t, slot in timers.items() if slot[0] >= 0)) for timers in world.timers)
-    return tuple(map(state_of, host.nodes)), timers, tuple(flying), bool(world.requests)
+    return tuple(map(state_of, host.nodes.values())), timers, tuple(flying), bool(world.requests)
 
 
 def in_space(explored: Space, depth: int) -> list[set[Any]]:

@@ -12,8 +12,7 @@ from protosim import checks
 from protosim.api import NodeId, methods
 from protosim.plan import Wish, plan
 from protosim.program import Program, from_source, load, reference
-from protosim.run import LocalHost, simulate
-from protosim.scenario import Scenario
+from protosim.run import simulate
 from tests.biting import alone, sole_refusals
 
 NAME = "two_phase_commit"
@@ -90,8 +89,7 @@ def test_each_check_is_once_the_only_reason_to_refuse_in_some_story() -> None:
     ],
 )
 def test_a_malformed_vote_changes_nothing(src: NodeId, vote: Vote) -> None:
-    host = LocalHost(reference(NAME), Scenario(protocol=NAME, seed=0))
-    node: Any = host.boot(0, PROTOCOL.disk.blank())
+    node: Any = PROTOCOL.boot("n1", ("n1", "n2", "n3"), PROTOCOL.switches(), PROTOCOL.disk.blank())
     node.start()
     node.request(1, Transaction((2, 3), 0))
     node.receive("n2", Vote(1, YES))
