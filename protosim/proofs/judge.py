@@ -45,20 +45,24 @@ class Broken(Exception):
     """The verifier does not work here: no verdict on anybody's answer."""
 
 
-def judge(
-    problem: Problem, text: str, dafny: Dafny, *, spec: str | None = None, limits: Limits = tool.LIMITS
+def read(problem: Problem, text: str) -> Answer | Judgement:
+    """An answer that may be verified, or what its text alone tells: that it is none, or cheats."""
+    try:
+        answer = assembly.read(text, problem.interface)
+    except Unreadable as error:
+        stage = "tampered" if error.refused else "compile_error"
+        return _unchecked(problem, stage, f"line {error.line}: {error.sentence}")
+    return _cheated(problem, answer) if answer.offences else answer
+
+
+def verify(
+    problem: Problem, answer: Answer, dafny: Dafny, *, spec: str | None = None, limits: Limits = tool.LIMITS
 ) -> Judgement:
     """Judge an answer; over another specification than the problem's, to see whether it is missed.
 
     Raises Broken where the verifier fails on the problem's own files as well, OSError where it cannot be started.
     """
     against = problem.interface
-    try:
-        answer = assembly.read(text, against)
-    except Unreadable as error:
-        return _unchecked(problem, "compile_error", f"line {error.line}: {error.sentence}")
-    if answer.offences:
-        return _cheated(problem, answer)
     asked = [required for required in against.required if _same_parameters(answer, required)]
     wrapped, owners = assembly.wrapper(against, asked)
     files = assembly.program(answer, problem.spec if spec is None else spec, wrapped)
@@ -72,6 +76,12 @@ def judge(
     if verdict.ended == "rejected":
         return _rejected(problem, verdict, owners)
     return _Reading(problem, answer, verdict).judgement()
+
+
+def judge(problem: Problem, text: str, dafny: Dafny, *, spec: str | None = None) -> Judgement:
+    """Both of it."""
+    answer = read(problem, text)
+    return answer if isinstance(answer, Judgement) else verify(problem, answer, dafny, spec=spec)
 
 
 def _require_sound(problem: Problem, dafny: Dafny) -> None:

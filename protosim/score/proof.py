@@ -47,9 +47,12 @@ def score(task: str, candidate: Path) -> ProofResult:
     if _same(text, problem.skeleton):
         says = "the answer is what is handed out, but for comments and layout"
         return _result(problem, Judgement("unmodified", says, _unchecked(problem)), "")
+    answer = judging.read(problem, text)
+    if isinstance(answer, Judgement):
+        return _result(problem, answer, "")
     try:
         dafny = tool.find()
-        judgement = judging.judge(problem, text, dafny)
+        judgement = judging.verify(problem, answer, dafny)
     except (tool.Missing, Broken, OSError, MemoryError) as error:
         return _failed(problem, str(error) or type(error).__name__)
     return _result(problem, judgement, f"Dafny {dafny.version}")

@@ -68,13 +68,13 @@ def read(text: str, against: Interface) -> Answer:
     if module is None:
         raise Unreadable(1, f"there is no module {against.proof_module}: it has {', '.join(p.name for p in parts)}")
     more = [*_strangers(parts, module), *_misplaced(module, against)]
-    return Answer(bare, module, tuple(sorted([*offences, *more], key=lambda o: o.line)))
+    return Answer(bare, module, (*offences, *more))
 
 
 def _first(error: Unreadable, offences: Sequence[allowed.Offence]) -> Unreadable:
     """What is refused by name says more than that the rest does not parse."""
     if offences and offences[0].line <= error.line:
-        return Unreadable(offences[0].line, offences[0].sentence)
+        return Unreadable(offences[0].line, offences[0].sentence, refused=True)
     return error
 
 

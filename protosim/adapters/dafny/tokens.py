@@ -24,11 +24,11 @@ _COMMENT = re.compile(r"//[^\n]*|/\*|\*/")
 
 
 class Unreadable(Exception):
-    """The text is not of this language: a line, and a sentence."""
+    """The text is not of this language: a line, and a sentence. `refused`: by name, so it may be a trick."""
 
-    def __init__(self, line: int, sentence: str) -> None:
+    def __init__(self, line: int, sentence: str, refused: bool = False) -> None:
         super().__init__(line, sentence)
-        self.line, self.sentence = line, sentence
+        self.line, self.sentence, self.refused = line, sentence, refused
 
 
 @attrs.frozen

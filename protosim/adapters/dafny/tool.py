@@ -6,7 +6,6 @@ Nothing is compiled. The verdict's limit is Z3's resource count, which does not 
 clock is only there for what that does not count.
 """
 
-import functools
 import shutil
 import sysconfig
 from collections.abc import Mapping
@@ -35,6 +34,11 @@ class Dafny:
     z3: str | None  # None: the one that Dafny finds by itself
 
     @property
+    def pinned(self) -> bool:
+        """Whether it uses the z3 of this Python's environment, which is the one that limits were measured with."""
+        return self.z3 is not None and Path(self.z3) == _own_z3()
+
+    @property
     def major(self) -> int:
         return int(self.version.partition(".")[0])
 
@@ -58,7 +62,6 @@ class Dafny:
         ]
 
 
-@functools.cache
 def find() -> Dafny:
     """The Dafny of this machine. Raises Missing."""
     tool = next(tool for tool in doctor.EXTERNALS if tool.name == "dafny")
@@ -68,8 +71,11 @@ def find() -> Dafny:
         raise Missing(f"Dafny is needed and was not found. {found.advice}")
     if int(found.version.partition(".")[0]) not in (2, 4):
         raise Missing(f"Dafny {found.version} was found, and only 2.x and 4.x are understood. {tool.advice}")
-    own = Path(sysconfig.get_path("scripts")) / "z3"
-    return Dafny(executable, found.version, str(own) if own.is_file() else shutil.which("z3"))
+    return Dafny(executable, found.version, str(_own_z3()) if _own_z3().is_file() else shutil.which("z3"))
+
+
+def _own_z3() -> Path:
+    return Path(sysconfig.get_path("scripts")) / "z3"
 
 
 @attrs.frozen

@@ -1,13 +1,20 @@
 module TinyProof {
   import opened TinySpec
 
-  lemma StaysWithin(c: Counter, steps: seq<nat>)
+  lemma StaysWithin(c: Counter, steps: seq<nat>, more: seq<nat>)
+    requires Within(c)
+    ensures Within(RaisedOften(c, steps + more))
+  {
+    WithinAfter(c, steps + more);
+  }
+
+  lemma WithinAfter(c: Counter, steps: seq<nat>)
     requires Within(c)
     ensures Within(RaisedOften(c, steps))
     decreases |steps|
   {
     if |steps| > 0 {
-      StaysWithin(c, steps[..|steps| - 1]);
+      WithinAfter(c, Shorter(steps));
     }
   }
 

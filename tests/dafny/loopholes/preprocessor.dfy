@@ -1,0 +1,17 @@
+// compile_error: # is not in the language
+module TinyProof {
+  import opened TinySpec
+
+  lemma StaysWithin(c: Counter, steps: seq<nat>, more: seq<nat>)
+    requires Within(c)
+    ensures Within(RaisedOften(c, steps + more))
+  
+#if NEVER
+  {
+#endif
+  { assert false; }
+
+  lemma Composes(c: Counter, some: seq<nat>, more: seq<nat>)
+    ensures RaisedOften(RaisedOften(c, some), more) == RaisedOften(c, some + more)
+  { }
+}
