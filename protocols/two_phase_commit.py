@@ -17,6 +17,7 @@ Reading order: messages, state, recovery, the coordinator, the participant, then
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
@@ -37,6 +38,7 @@ from protosim.api import (
     on_timeout,
     part_of,
     replied,
+    requested,
     restarted,
     sent,
     sometimes,
@@ -367,6 +369,7 @@ class AtomicCommitment(Observer):
     def begin(self) -> None:
         self.transactions: dict[Xid, Transaction] = {}
         self.coordinators: dict[Xid, NodeId] = {}
+        self.asked: dict[Xid, int] = {}  # by clients -> when
         self.undecided: dict[Xid, int] = {}  # votes that go on -> since when
         self.ballots: dict[tuple[Xid, NodeId], list[str]] = {}  # different ones, as they were sent
         self.decided: dict[Xid, dict[NodeId, str]] = {}
@@ -606,22 +609,31 @@ class AtomicCommitment(Observer):
 
     # Liveness.
 
+    @requested
+    def note_question(self, node: NodeId, op: OpId, command: Transaction) -> None:
+        self.asked[op] = self.facts.now
+
     @replied
     def note_answer(self, node: NodeId, op: OpId, command: Transaction, result: str) -> None:
-        began, healed = self.undecided.pop(op, 0), self.facts.healed_at
+        self.undecided.pop(op, None)
+        healed = self.facts.healed_at
         if healed is None:
             return
         if result == COMMIT:
             self.committed_since_heal = True
-        elif began > healed + SETTLED and all(
-            self.ballots.get((op, participant)) == [YES] for participant in holders(command.keys, self.facts.ids)
-        ):
+        elif self.asked[op] > healed + SETTLED and not self._has_a_reason(op, command):
             self.needless.append(op)
+
+    def _has_a_reason(self, xid: Xid, transaction: Transaction) -> bool:
+        """To abort, where nothing fails: somebody cannot commit, or has to wait for another transaction's keys."""
+        asked = holders(transaction.keys, self.facts.ids)
+        heard = [ballot for participant in asked for ballot in self.ballots.get((xid, participant), ())]
+        return transaction.refused in transaction.keys or NO in heard or WAIT in heard
 
     @eventually("If there are no failures and all processes voted yes, the decision is to commit.", "BHG §7.3, AC4")
     def ac4_no_needless_abort(self) -> str | None:
         if self.needless:
-            return f"transaction {self.needless[0]} was aborted, although all voted yes at once and nothing had failed"
+            return f"transaction {self.needless[0]} was aborted, although nobody had objected and nothing had failed"
         if not self.committed_since_heal:
             return "nothing was committed between the healing of the faults and the end of the stated bound"
         return None
@@ -673,6 +685,18 @@ def parse(op: OpId, words: tuple[str, ...]) -> Transaction:
     return Transaction(tuple(map(int, keys)), int(refused))
 
 
+def malformed(ids: tuple[NodeId, ...], src: NodeId, dst: NodeId, m: Any) -> list[tuple[NodeId, NodeId, Vote]]:
+    """What no coordinator may count, step 3: a participant's word that is neither yes nor no, and its no after its yes;
+    the yes of who is no participant."""
+    kind = type(m).__name__  # an edited source has classes of its own
+    if kind == "Prepare":
+        strangers = [node for node in ids if node not in holders(m.transaction.keys, ids)]
+        return [(dst, src, Vote(m.xid, "perhaps")), *((node, src, Vote(m.xid, YES)) for node in strangers)]
+    if kind == "Vote" and m.ballot == YES:
+        return [(src, dst, Vote(m.xid, NO))]
+    return []
+
+
 PROTOCOL = ProtocolSpec(
     name="two_phase_commit",
     paper="Bernstein, Hadzilacos and Goodman 1987, ch. 7; Mohan et al. 1986",
@@ -682,5 +706,6 @@ PROTOCOL = ProtocolSpec(
     observers=(AtomicCommitment,),
     workload=workload,
     parse=parse,
+    malformed=malformed,
     history=None,
 )

@@ -569,6 +569,11 @@ def no_liars(size: int) -> int:
     return 0
 
 
+def nothing_malformed(ids: tuple[NodeId, ...], src: NodeId, dst: NodeId, m: Any) -> list[tuple[NodeId, NodeId, Any]]:
+    """A protocol that says nothing about messages which nobody who follows it sends."""
+    return []
+
+
 @attrs.frozen(kw_only=True)
 class ProtocolSpec:
     """Everything that the simulator needs to know of a protocol; a module names it PROTOCOL."""
@@ -586,6 +591,8 @@ class ProtocolSpec:
     retries: bool | str = False  # clients ask again, perhaps another node; or a switch that says so
     client: type[Node[Any]] | None = None  # "c1", "c2": what stands between a person's request and the nodes
     liars: Callable[[int], int] = no_liars  # how many nodes of so many may be Byzantine
+    # Who sees this message may, if it is faulty, send these, as (sender, receiver, message); all receivers refuse them.
+    malformed: Callable[..., list[tuple[NodeId, NodeId, Any]]] = nothing_malformed  # (all nodes, sender, receiver, m)
     endures: Endurance | None = None
     reads_clock: bool = False  # nodes read `now`: in untimed runs their clocks keep pace with their timers
     events: int = 1_500  # of a run in a hunt: later on hardly anything new happens

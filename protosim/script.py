@@ -204,7 +204,7 @@ class StepRecorder:
                 message=type(event[2]).__name__,
                 fingerprint=event[3] & 0xFFFFFFFF,
                 repeat=event[3] >> 32,
-                age=len(sent) - 1 - sent.index(event[3]),
+                age=len(sent) - 1 - sent.index(event[3]) if event[3] in sent else 0,
                 clock=own,
             )
         if kind == TIMEOUT:

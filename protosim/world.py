@@ -157,6 +157,7 @@ class World(Clock):
         self.paused = [0] * n  # until when
         self.rates: list[int] | None = None  # clock rates in parts per million
         self.aim = 0  # threshold for 12 bits: a crash between two effects of an event
+        self.forge: Any = None  # who is asked, for each message, what others it brings that nobody sent
 
     def _set_schedule(self, schedule: Schedule) -> None:
         self.schedule_ = schedule
@@ -546,6 +547,10 @@ class World(Clock):
         if z >> 36 & 4095 < self.duplication:
             self.fired["duplication"] = self.fired.get("duplication", 0) + 1
             self._enqueue(delay + self.delays[z >> 48 & 4095] * 3, dst, src, m, key)
+        if self.forge is not None:
+            for liar, to, forged in self.forge(self, src, dst, m, key):
+                forged_key = crc32(forged.encode(), liar << 8 | to)  # of no sending: these count from 1
+                self._enqueue(delay + self.delays[z >> 48 & 4095] * 3, to, liar, forged, forged_key)
 
     def _lies(self, src: int, m: Any) -> bool:
         """Whether a liar sends this; if not, what it signs is noted. Raises ForgedSignature."""

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protosim.api import MS
 from protosim.keys import MASK, Draw, share
 from protosim.program import modules, reference
 from protosim.run import LocalHost, make_fault, make_schedule, make_world, run_to_end, simulate
@@ -22,6 +24,7 @@ ALL = modules("faults")
 NAMES = [name for name in ALL if not hasattr(importlib.import_module(f"faults.{name}"), "LIES")]
 PARTITIONS = [name for name in NAMES if hasattr(importlib.import_module(f"faults.{name}"), "shape")]
 UNRESTRICTED = [name for name in NAMES if hasattr(importlib.import_module(f"faults.{name}"), "UNRESTRICTED")]
+EVERYWHERE = [name for name in NAMES if name != "forgery"]  # that one needs a protocol which says what is malformed
 PACE = 200_000
 LONG: dict[str, Any] = {"nodes": 5, "events": 3000}
 
@@ -68,7 +71,7 @@ def test_drawn_parameters_are_integers_that_depend_on_the_seed_alone(name: str, 
     assert all(type(value) is int and value >= 0 for value in params.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_a_fault_fires_is_counted_and_breaks_nothing_in_the_reference(name: str) -> None:
     fired = 0
     for seed in range(6):
@@ -78,7 +81,7 @@ def test_a_fault_fires_is_counted_and_breaks_nothing_in_the_reference(name: str)
     assert fired >= 6
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERYWHERE)
 @pytest.mark.parametrize("scheduler", ["uniform", "walk", "pos"])
 def test_healing_ends_a_fault_for_good(name: str, scheduler: str) -> None:
     pace = make_schedule(Choice(scheduler)).pace
@@ -102,7 +105,7 @@ def test_healing_ends_a_fault_for_good(name: str, scheduler: str) -> None:
         assert not [entry for entry in world.heap if entry[2] == FAULT]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_a_copy_made_in_the_midst_of_a_fault_goes_on_alike(name: str) -> None:
     chosen = scenario(drawn(name, 1), drawn("crash", 2))
     world, host = begin(chosen)
@@ -380,6 +383,21 @@ def test_faults_do_not_disturb_clients_when_there_are_none() -> None:
     assert sum(event[0] == REQUEST for _, event in events(world, host)) > 50
 
 
+def test_what_is_forged_is_refused_and_goes_on_when_the_other_faults_have_ended() -> None:
+    program = reference("two_phase_commit")
+    forgery = (Choice("forgery", {"per_mille": 500}), Choice("loss", {"per_mille": 100}))
+    chaos = Scenario(protocol=program.name, seed=3, faults=forgery, scheduler=Choice("walk"))
+    run = simulate(program, chaos)
+    assert (run.violation, run.failure) == (None, "")
+    assert run.faults_fired["forgery"] > 50
+    for check in ("voter_is_participant", "vote_is_yes_or_no", "vote_is_not_changed"):
+        assert run.checks_refused[check][1] > 0
+    fair = attrs.evolve(chaos, scheduler=Choice("fair"), events=20_000, heal=1, horizon=4_000 * MS)
+    healed = simulate(program, fair)
+    assert (healed.violation, healed.simulated_us) == (None, fair.horizon)
+    assert healed.faults_fired["forgery"] > 50
+
+
 # -- Swarm -------------------------------------------------------------------------------------------
 
 
@@ -393,7 +411,7 @@ def test_each_fault_is_absent_from_half_of_the_runs_or_more_and_present_in_some(
 
 
 def test_what_breaks_what_protocols_assume_is_never_drawn_and_can_be_named() -> None:
-    assert UNRESTRICTED == ["clock_step"]
+    assert UNRESTRICTED == ["clock_step", "forgery"]
     drawn_names = {choice.name for seed in range(1000) for choice in draw_faults(Draw(seed), PACE)}
     assert drawn_names == set(NAMES) - set(UNRESTRICTED)
     assert simulate(RAFT, scenario(drawn("clock_step", 1))).faults_fired["clock_step"] > 10
