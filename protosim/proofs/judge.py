@@ -56,7 +56,13 @@ def read(problem: Problem, text: str) -> Answer | Judgement:
 
 
 def verify(
-    problem: Problem, answer: Answer, dafny: Dafny, *, spec: str | None = None, limits: Limits = tool.LIMITS
+    problem: Problem,
+    answer: Answer,
+    dafny: Dafny,
+    *,
+    spec: str | None = None,
+    resources: int = tool.RESOURCES,
+    limits: Limits = tool.LIMITS,
 ) -> Judgement:
     """Judge an answer; over another specification than the problem's, to see whether it is missed.
 
@@ -66,7 +72,7 @@ def verify(
     asked = [required for required in against.required if _same_parameters(answer, required)]
     wrapped, owners = assembly.wrapper(against, asked)
     files = assembly.program(answer, problem.spec if spec is None else spec, wrapped)
-    verdict = tool.verify(files, dafny, limits=limits)
+    verdict = tool.verify(files, dafny, resources, limits)
     if verdict.ended == "crashed":
         _require_sound(problem, dafny)
         says = "the verifier breaks down over it, and not over the problem's own files"

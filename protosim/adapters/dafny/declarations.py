@@ -1,6 +1,7 @@
 """A module of Dafny as a list of its declarations: which there are, where they stand, what each names."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import attrs
 
@@ -104,9 +105,9 @@ def modules(tokens: Sequence[Token]) -> list[Module]:
 
 def _declarations(tokens: Sequence[Token]) -> Iterator[Declaration]:
     starts = [place for place in _outside_brackets(tokens) if _begins(tokens, place)]
-    if tokens and (not starts or starts[0] != 0):
+    if tokens and starts[:1] != [0]:
         raise Unreadable(tokens[0].line, f"`{tokens[0].text}` begins no declaration")
-    for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+    for start, end in pairwise([*starts, len(tokens)]):
         yield _declaration(tokens[start:end])
 
 

@@ -25,10 +25,14 @@ module TinyProof {
     steps[..|steps| - 1]
   }
 
+  predicate EndsAlike(some: seq<nat>, more: seq<nat>)
+  {
+    && (|more| > 0 ==> Shorter(some + more) == some + Shorter(more))  // so the induction can go on
+    && (|more| > 0 ==> (some + more)[|some + more| - 1] == more[|more| - 1])
+  }
+
   lemma LastOfBoth(some: seq<nat>, more: seq<nat>)
-    requires |more| > 0
-    ensures Shorter(some + more) == some + Shorter(more)
-    ensures (some + more)[|some + more| - 1] == more[|more| - 1]
+    ensures EndsAlike(some, more)
   { }
 
   lemma Composes(c: Counter, some: seq<nat>, more: seq<nat>)

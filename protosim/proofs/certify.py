@@ -1,0 +1,77 @@
+"""Is a proof problem worth asking? Its reference proves it, what is handed out does not, and it means something.
+
+A verifier looks at each lemma by itself, against what the others state. So the skeleton, where no required lemma has a
+proof, tells of each of them at once that it needs one. And where the specification is weakened, the reference must
+fail: a proof that does not notice says nothing about what was weakened.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+
+from protosim.adapters.dafny.tool import Dafny
+from protosim.proofs.judge import Judgement, judge
+from protosim.proofs.problem import Problem, SpecMutant
+
+FASTER_THAN = 60  # seconds of CPU, that a reference may take
+
+Tick = Callable[[str], None]
+
+
+@attrs.frozen(kw_only=True)
+class Certificate:
+    problem: str
+    verifier: str
+    lemmas: int  # required
+    seconds: float  # of CPU, for the reference, on this machine
+    caught: dict[str, tuple[str, ...]]  # each mutant of the specification -> the lemmas that fail then
+    faults: tuple[str, ...]  # why the problem is not worth asking; none, if it is
+
+
+def certify(problem: Problem, dafny: Dafny, tick: Tick, mutants: Sequence[SpecMutant] | None = None) -> Certificate:
+    """Certify it, with all mutants of its specification or with some. A minute and more of CPU."""
+    tick("the reference")
+    started = _spent()
+    whole = judge(problem, problem.reference, dafny)
+    seconds = _spent() - started
+    tick("the skeleton")
+    empty = judge(problem, problem.skeleton, dafny)
+    caught: dict[str, tuple[str, ...]] = {}
+    for mutant in problem.spec_mutants if mutants is None else mutants:
+        tick(mutant.name)
+        caught[mutant.name] = failing(judge(problem, problem.reference, dafny, spec=problem.mutated(mutant)))
+    return Certificate(
+        problem=problem.name,
+        verifier=f"Dafny {dafny.version}",
+        lemmas=len(problem.required),
+        seconds=round(seconds, 1),
+        caught=caught,
+        faults=tuple(_faults(whole, seconds, empty, caught)),
+    )
+
+
+def _spent() -> float:
+    """Seconds of CPU that ended child processes took, and theirs."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def failing(judgement: Judgement) -> tuple[str, ...]:
+    """The required lemmas that are not proved."""
+    return tuple(lemma.name for lemma in judgement.lemmas if lemma.state in ("failed", "timed out"))
+
+
+def _faults(
+    whole: Judgement, seconds: float, empty: Judgement, caught: dict[str, tuple[str, ...]]
+) -> Iterator[str]:
+    if not whole.clean:
+        yield f"the reference does not prove it: {whole.sentence}"
+    if seconds > FASTER_THAN:
+        yield f"the reference takes {seconds:.0f} s of CPU"
+    for lemma in empty.lemmas:
+        if lemma.state == "proved":
+            yield f"{lemma.name} needs no proof"
+    for name, lemmas in caught.items():
+        if not lemmas:
+            yield f"the specification with {name} is proved just as well"
