@@ -126,7 +126,7 @@ def _is_protocol(definition: Definition, module: cst.Module) -> bool:
     return not definition.observes and (not own or definition.name.partition(".")[0] in own)
 
 
-PARTS = ("node", "disk", "switches", "application")  # of a ProtocolSpec: what an edit may change
+PARTS = ("node", "client", "disk", "switches", "application")  # of a ProtocolSpec: what an edit may change
 
 
 @functools.lru_cache(maxsize=4)

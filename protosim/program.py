@@ -96,7 +96,7 @@ def from_source(name: str, source: str, *, mutants: Sequence[str] = (), origin: 
         raise UserError(
             f"{origin or 'The source'} lacks the entry point of a protocol: PROTOCOL = ProtocolSpec(name={name!r}, ...)"
         )
-    nodes = {part: getattr(spec, part) for part in ("node", "disk", "switches", "application")}
+    nodes = {part: getattr(spec, part) for part in ("node", "client", "disk", "switches", "application")}
     spec = attrs.evolve(trusted.spec, **nodes)
     program = Program(name, source, spec, classes_of(spec.node), tuple(mutants), origin)
     _LOADED[key] = program
