@@ -12,6 +12,7 @@ A configuration is a log entry, and the latest in a server's log is in force the
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -55,6 +56,7 @@ from protosim.api import (
     stored,
     switch,
     value,
+    warning,
     was_reset,
 )
 
@@ -171,7 +173,7 @@ class TimeoutNow:
 class Switches(SnapshotSwitches):
     membership: str = switch(
         "fixed",
-        ("fixed", "single", "joint", "auto"),
+        ("fixed", *("single", "joint", "auto") * 3),
         "how voters change: not; one at a time; by joint consensus; one at a time, and more by joint consensus",
     )
     learners: bool = switch(False, (False, True), "a new server catches up before it votes")
@@ -621,6 +623,39 @@ class Chapter4(WithSnapshots):
         if not configuration.outgoing or not self.leads_on(node, m.term):
             return None
         return f"{node} applied entry {index}, {configuration}, leads term {m.term}, and proposes nothing"
+
+    # Early warnings: what must hold so that no later step can break the above.
+
+    @warning("A configuration and the one before it have quorums that overlap.", "thesis §4.1, §4.3, Fig. 4.3")
+    @stored("log")
+    def neighbours_overlap(
+        self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
+    ) -> str | None:
+        if not any(is_configuration(entry.command) for entry in added):
+            return None
+        latest, before = self.last_two(node)
+        if overlap(latest, self.facts.ids, before, self.facts.ids):
+            return None
+        return f"{node} has the configuration {latest} after {before}, and each can decide without the other"
+
+    @warning("A leader that changes the configuration has committed an entry of its term.", "raft-dev 2015")
+    @stored("log")
+    def changes_follow_a_commitment(
+        self, node: NodeId, index: int, removed: tuple[Entry, ...], added: tuple[Entry, ...]
+    ) -> str | None:
+        """But for the end of joint consensus: whoever knows that C_old,new is committed may append C_new, §4.3."""
+        term, known = self.facts.written(node).term, self.applied_by.get(node, 0)
+        changes = self.leader_of.get(term) == node and any(is_configuration(entry.command) for entry in added)
+        if not changes or self.last_two(node)[1].outgoing or (known and self.committed[known - 1][0].term == term):
+            return None
+        return f"{node} changes the configuration in term {term}, of which it has committed no entry"
+
+    def last_two(self, node: NodeId) -> tuple[Configuration, Configuration]:
+        """The latest configuration in its log, and the one before it."""
+        held = [configuration for _, configuration in islice(self.configurations(self.facts.written(node)), 2)]
+        return held[0], held[-1]
+
+    # Goals.
 
     @sometimes("A change of the membership was committed.", when=lambda s: s.membership != "fixed")
     @applied

@@ -48,12 +48,16 @@ BITES = {
     "leader_ends_joint_consensus": ("raft_membership.only_the_proposer_leaves", 0),
     "joint_consensus_ends": ("raft_membership.only_the_proposer_leaves", 13),
     "progress_after_heal": ("raft_membership.voters_remain", 8),
+    "neighbours_overlap": ("raft_membership.one_server_at_a_time", 0),
+    "changes_follow_a_commitment": ("raft_membership.committed_in_own_term", 0),
 }
 
 
 def run(method: str, observer: type[Chapter4] = Chapter4, seed: int | None = None) -> Run:
     mutant, known = BITES[method]
     scenario = HEALING if method in ("joint_consensus_ends", "progress_after_heal") else CHAOS
+    if method == "neighbours_overlap":  # elsewhere it is by joint consensus that several change
+        scenario = attrs.evolve(CHAOS, switches={**CHAOS.switches, "membership": "single"})
     if method == "joint_consensus_ends":
         observer = without(observer, "leader_ends_joint_consensus")
     seed = known if seed is None else seed
