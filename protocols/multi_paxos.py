@@ -44,6 +44,7 @@ from protosim.api import (
     stored,
     switch,
     value,
+    warning,
 )
 
 Slot = Instance  # of the command sequence, from 1
@@ -471,6 +472,14 @@ class StateMachine(Voting):
             self.highest[node][vote.slot] = vote
         return None
 
+    @always("An acceptor says that it has accepted only what it has.", "Paxos.tla, votes: those that 2b messages tell")
+    @sent(Accepted)
+    def acceptances_are_true(self, node: NodeId, dst: NodeId, m: Accepted) -> str | None:
+        last = self.highest[node].get(m.slot)
+        if last is not None and last.ballot in (m.ballot, CHOSEN):
+            return None
+        return f"{node} says that it has accepted ballot {m.ballot} in slot {m.slot}, where it has {last or 'nothing'}"
+
     @always("Servers execute all commands, in the order of the sequence.", "§3")
     @applied
     def order_of_execution(self, node: NodeId, index: Slot, command: Any, result: object) -> str | None:
@@ -495,6 +504,20 @@ class StateMachine(Voting):
         for slot in range(1, last):
             if slot not in self.chosen and m.ballot not in self.proposed.get(slot, ()):
                 return f"{node} leads ballot {m.ballot} and has proposed in slot {last}, but nothing in slot {slot}"
+        return None
+
+    @warning("Who has promised a higher ballot abandons its own, and what its clients wait for in lost slots.", "§2.2")
+    @sent(Accept, Heartbeat)
+    def deposed_leader_abandons(self, node: NodeId, dst: NodeId, m: Accept | Heartbeat) -> str | None:
+        """Else it takes what the higher ballot has chosen in such a slot for its client's command."""
+        promised = self.facts.written(node).promised
+        if m.ballot >= promised:
+            return None
+        for slot, proposals in self.proposed.items():
+            mine = proposals.get(m.ballot)
+            others = [command for ballot, command in proposals.items() if ballot > m.ballot and command != mine]
+            if others and mine in self.asked and mine not in self.slot_of:
+                return f"{node} leads on in ballot {m.ballot}, after its promise to {promised}, and slot {slot} is lost"
         return None
 
     @restarted

@@ -228,7 +228,7 @@ ACCEPTORS = (
         id="multi_paxos.accept_promises_nothing",
         title="To accept a proposal does not raise the promise, so a lower leader goes on being obeyed.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("durability", "learned_only_chosen", "p2b"),
+        breaks=("acceptances_are_true", "durability", "learned_only_chosen", "p2b"),
         clause="maxBal' = [maxBal EXCEPT ![a] = m.bal]. Paxos.tla, Phase2b; §2.2, phase 2 (b)",
         edits=(
             Replace(

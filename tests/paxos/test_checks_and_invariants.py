@@ -42,9 +42,11 @@ BROKEN_BY = {
         "p1a": "accept_not_below_promised",
         "p2a": "first_command_kept",
         "highest_accepted_kept": "votes_over_the_chosen",
+        "acceptances_are_true": "accept_promises_nothing",
         "order_of_execution": "executed_when_chosen",
         "executed_once": "gaps_filled_with_commands",
         "gaps_are_filled": "gaps_left",
+        "deposed_leader_abandons": "deposed_leader_leads_on",
         "learners_catch_up": "nobody_is_told",
     },
 }
