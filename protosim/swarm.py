@@ -35,6 +35,7 @@ def draw_faults(draw: Draw, pace: int) -> tuple[Choice, ...]:
 
 
 LYING = 80  # percent of the runs of a protocol that tolerates liars
+TWINS = 40  # percent of these: nothing else equivocates so well
 ALSO = 20  # percent: how often a way of lying joins the one that the run is about
 
 
@@ -43,7 +44,7 @@ def draw_lies(draw: Draw, pace: int) -> tuple[Choice, ...]:
     if not draw.chance("liars", LYING):
         return ()
     ways = [name for name in modules("faults") if hasattr(importlib.import_module(f"faults.{name}"), "LIES")]
-    main = draw.choice("lie", ways)
+    main = "byzantine_twins" if draw.chance("twins", TWINS) else draw.choice("lie", ways)
     chosen: list[Choice] = []
     for name in ways:
         own = Draw(derive(draw.seed, "fault", name))

@@ -439,7 +439,9 @@ class World(Clock):
             return len(self.replicas) + (bits >> 2) % len(CLIENTS)
         if self.believed is not None and bits & 3:
             return self.believed
-        return (bits >> 2) % len(self.replicas)
+        target = (bits >> 2) % len(self.replicas)
+        twin = self.byzantine.twins.get(target) if self.byzantine is not None else None
+        return target if twin is None or bits >> 20 & 1 else twin
 
     def _unanswered(self, bits: int) -> Request | None:
         """One time in three, one of the last eight operations, if it has no answer: its client asks again."""
