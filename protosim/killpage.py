@@ -36,6 +36,7 @@ def page(protocol: str, table: Mapping[str, Row]) -> str:
             "",
             *markdown.table([KILLED_HEAD, *(_killed(known[id], table[id]) for id in killed)]),
             "",
+            *_late([(_name(known[id]), table[id].because) for id in killed if table[id].because]),
             "## Surviving",
             "",
             *markdown.table([SURVIVING_HEAD, *(_surviving(known[id], table[id]) for id in surviving)]),
@@ -67,6 +68,11 @@ def _operators(protocol: str, entries: Mapping[str, Row]) -> list[str]:
         *markdown.table([("survivor", "why"), *survivors]),
         "",
     ]
+
+
+def _late(reasons: Sequence[tuple[str, str]]) -> list[str]:
+    """Why it takes long to kill some."""
+    return [*markdown.table([("takes long", "why"), *reasons]), ""] if reasons else []
 
 
 def _killed(entry: Mutation, row: Row) -> Sequence[str]:

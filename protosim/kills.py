@@ -1,8 +1,9 @@
 """Kills: hunt every known mutant of a protocol, and compare what happened with what is expected of it.
 
 `mutations/expected/<protocol>.toml` says of every mutant that it is killed, with the figures that were measured, or
-that it survives, and why. A change in either direction is a finding: a mutant that is no longer killed means that the
-checks have become blind, one that no longer survives that the reason was wrong. Counts are for information.
+that it survives, and why; of one that is killed it may say why that takes long. A change in either direction is a
+finding: a mutant that is no longer killed means that the checks have become blind, one that no longer survives that the
+reason was wrong. Counts are for information.
 
     protosim kills raft --seeds 11 --update
 """
@@ -54,7 +55,7 @@ class Row:
     cpu: float
     worst_cpu: float
     shrunk: tuple[int, int] | None = None  # events and nodes of a shortened run, where it can be shortened
-    because: str = ""
+    because: str = ""  # why it survives, or why it takes long to kill it
 
 
 @attrs.frozen
@@ -207,7 +208,7 @@ def compare(rows: Iterable[Row], table: Mapping[str, Row], known: Mapping[str, M
         if wanted is None:
             said.append(f"{row.id} is {_verb(row)}, and the expected table does not know it: measure with --update.")
         elif wanted.outcome != row.outcome:
-            why = f" because {wanted.because}" if wanted.because else ""
+            why = f" because {wanted.because}" if wanted.because and wanted.outcome == SURVIVES else ""
             said.append(f"{row.id} is {_verb(row)}, but it was expected that it is {_verb(wanted)}{why}")
         said += _unnamed(row, known)
     return said
@@ -239,10 +240,10 @@ def _verb(row: Row) -> str:
 
 
 def merged(table: Mapping[str, Row], rows: Iterable[Row], known: Mapping[str, Mutation]) -> dict[str, Row]:
-    """The table with these rows in it, in the catalogue's order. Why a mutant survives is kept as long as it does."""
+    """The table with these rows in it, in the catalogue's order. Reasons are kept as long as the outcome is."""
     fresh = dict(table)
     for row in rows:
-        because = table[row.id].because if row.id in table and not row.kills else ""
+        because = table[row.id].because if row.id in table and table[row.id].outcome == row.outcome else ""
         fresh[row.id] = attrs.evolve(row, because=because)
     return {id: fresh[id] for id in known if id in fresh}
 

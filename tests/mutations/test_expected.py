@@ -10,7 +10,7 @@ from protosim import protocolpage
 from protosim.api import ProtocolSpec
 from protosim.errors import UserError
 from protosim.killpage import page, page_of
-from protosim.kills import KILLED, SURVIVES, Row, compare, expected, gaps, measure, path_of, text
+from protosim.kills import KILLED, SURVIVES, Row, compare, expected, gaps, measure, merged, path_of, text
 from protosim.program import spec_of
 
 CATALOGUED = [name for name in catalogue.names() if isinstance(spec_of(name), ProtocolSpec)]  # a model is explored
@@ -91,6 +91,22 @@ def test_a_change_in_either_direction_is_said() -> None:
 
 def test_other_counts_are_no_change() -> None:
     assert compare([attrs.evolve(KILL, runs=99.0, events=1e6, cpu=9.0, shrunk=None)], {KILL.id: KILL}, {}) == []
+
+
+def test_a_reason_is_kept_as_long_as_the_outcome_is() -> None:
+    entry = KNOWN["raft.vote_once_per_term"]
+    killed, survivor = (attrs.evolve(row, id=entry.id) for row in (KILL, SURVIVAL))
+    late = attrs.evolve(killed, because="It takes five nodes.")
+    for before, after, because in ((late, killed, late.because), (survivor, killed, ""), (late, survivor, "")):
+        fresh = attrs.evolve(after, because="")
+        assert merged({entry.id: before}, [fresh], {entry.id: entry})[entry.id].because == because
+
+
+def test_the_page_says_why_a_kill_takes_long() -> None:
+    entry = KNOWN["raft.vote_once_per_term"]
+    late = attrs.evolve(KILL, id=entry.id, because="It takes five nodes.")
+    assert any(late.because in line for line in page("raft", {entry.id: late}).splitlines())
+    assert "takes long" not in page("raft", {entry.id: attrs.evolve(late, because="")})
 
 
 def test_an_invariant_that_its_entry_does_not_name_is_said() -> None:
