@@ -471,6 +471,7 @@ class Whole(Chapter4):
     def begin(self) -> None:
         super().begin()
         self.when_asked: dict[OpId, tuple[Index, int]] = {}  # what was committed, and `begun`
+        self.asked_in: dict[tuple[NodeId, OpId], Term] = {}  # the term of who was asked, the last time
         self.begun = 0  # rounds of heartbeats, of all reigns
         self.rounds: dict[tuple[Term, Round], Begun] = {}
         self.acked: dict[tuple[Term, NodeId], Round] = {}  # the last
@@ -482,10 +483,12 @@ class Whole(Chapter4):
         self.late: str | None = None
         self.newest: tuple[Term, NodeId] = (0, "")  # the last leader
         self.asked_newest_at: int | None = None  # when a client first asked it since it leads and the faults ended
+        self.led_at: dict[NodeId, int] = {}  # the last time
 
     @requested
     def note_question(self, node: NodeId, op: OpId, command: Command) -> None:
         self.when_asked.setdefault(op, (len(self.committed), self.begun))
+        self.asked_in[node, op] = self.facts.written(node).term
         if self.facts.healed_at is not None and node == self.newest[1] and hasattr(command, "value"):
             self.asked_newest_at = self.asked_newest_at or self.facts.now
 
@@ -519,7 +522,12 @@ class Whole(Chapter4):
     @replied
     def own_reads_are_confirmed(self, node: NodeId, op: OpId, command: Command, result: object) -> str | None:
         by_log = command.op != "get" or self.facts.switches.reads == "log"
-        return None if by_log or op in self.index_given else self._unconfirmed(node, op)
+        if by_log or op in self.index_given:
+            return None
+        asked, now = self.asked_in[node, op], self.facts.written(node).term
+        if asked != now:  # an earlier reign's read index: another leader may have committed more since
+            return f"{node} answered operation {op} in term {now}, which it was asked in term {asked}"
+        return self._unconfirmed(node, op)
 
     def _unconfirmed(self, leader: NodeId, op: OpId) -> str | None:
         term, asked = self.facts.written(leader).term, self.when_asked[op][1]
@@ -618,6 +626,21 @@ class Whole(Chapter4):
         """Where a partition stays, this is not due to whom it cuts off."""
         ids, reaches = self.facts.ids, self.facts.reaches
         return super().entries_after_snapshot() if all(reaches(a, b) for a in ids for b in ids) else None
+
+    @sent(AppendEntries)
+    def note_leading(self, node: NodeId, dst: NodeId, m: AppendEntries) -> None:
+        self.led_at[node] = self.facts.now
+
+    @eventually("Once the faults have ended, a leader that is cut off from all majorities steps down.", "§6.2")
+    def cut_off_leader_steps_down(self) -> str | None:
+        if not self.facts.switches.check_quorum or self.facts.now < (self.facts.healed_at or 0) + SETTLED:
+            return None
+        reaches = self.facts.reaches
+        for node, at in self.led_at.items():
+            linked = [other for other in self.facts.ids if reaches(node, other) and reaches(other, node)]
+            if self.facts.now - at < ELECTION_TIMEOUT[0] and not is_quorum(self.in_force[node][1], linked):
+                return f"{node} leads on, and can talk to {' '.join(linked)} only"
+        return None
 
     @wrote("term")
     def note_term(self, node: NodeId, before: dict[str, object]) -> None:

@@ -221,7 +221,7 @@ QUORUM = (
         id="raft_whole.quorum_in_contact",
         title="A leader that hears from nobody leads on.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("progress_after_heal",),
+        breaks=("cut_off_leader_steps_down", "progress_after_heal"),
         clause="A leader steps down if an election timeout elapses without a round of heartbeats to a majority. §6.2",
         edits=(Site("reaches_quorum", "drop-check", "quorum_in_contact"),),
     ),
@@ -229,7 +229,7 @@ QUORUM = (
         id="raft_whole.contact_is_a_message_sent",
         title="A leader counts the servers that it sends to, not those that answer.",
         kind=DriftKind.WRONG_COMPARISON,
-        breaks=("progress_after_heal",),
+        breaks=("cut_off_leader_steps_down", "progress_after_heal"),
         clause="A leader steps down if an election timeout elapses without a round of heartbeats to a majority. §6.2",
         edits=(
             Replace(

@@ -13,8 +13,9 @@ BROKEN_BY = {  # invariant -> mutant, run of the plan
     "leave_was_given": ("every_candidate_has_leave", 0),
     "lease_safety": ("no_leader_to_disturb", 7),
     "followers_keep_up": ("followers_apply_current_term", 138),
+    "cut_off_leader_steps_down": ("quorum_in_contact", 66),
     "stable_leader": ("pre_vote_raises_term", 6),
-    "progress_after_heal": ("quorum_in_contact", 66),
+    "progress_after_heal": ("handle_pre_vote_response/invert-decision/counted", 18),
 }
 
 
