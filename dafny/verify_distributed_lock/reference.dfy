@@ -111,19 +111,12 @@ module DistributedLockProof {
     requires Valid(cfg, run) && c in cfg.clients && 0 < cfg.term
     ensures exists more :: AllAlone(c, more) && Valid(cfg, run + more) && SurelyHolds(After(cfg, run + more), c)
   {
-    var ready := FreeTheLock(cfg, run, c);
-    var idle := ComeToRest(cfg, ready, c);
-    var asked := Take(cfg, idle, c, Ask(c));
-    asked := Take(cfg, asked, c, SendAcquire(c));
-    var r := After(cfg, asked).clients[c].memory.request;
-    var granted := Take(cfg, asked, c, Grant(c, r));
-    var l := After(cfg, granted).server.disk.lease.value;
-    var held := Take(cfg, granted, c, TakeGrant(c, l));
-    assert SurelyHolds(After(cfg, held), c);
-    LeadsOn(cfg, run, ready, idle, c);
+    var freed := FreeTheLock(cfg, run, c);
+    var idle := ComeToRest(cfg, freed, c);
+    LeadsOn(cfg, run, freed, idle, c);
+    var held := GetTheLock(cfg, idle, c);
     LeadsOn(cfg, run, idle, held, c);
-    var more := held[|run|..];
-    assert run + more == held;
+    assert run + held[|run|..] == held;
   }
 
   // -- The invariant ------------------------------------------------------------------------------------------------
@@ -368,5 +361,17 @@ module DistributedLockProof {
     } else if After(cfg, run).clients[c].memory.Holding? {
       end := Take(cfg, run, c, LetGo(c));
     }
+  }
+  lemma GetTheLock(cfg: Config, run: seq<Step>, c: Client) returns (end: seq<Step>)
+    requires Valid(cfg, run) && 0 < cfg.term
+    requires After(cfg, run).server.up && After(cfg, run).server.memory.lease.None?
+    requires Runs(After(cfg, run), c) && After(cfg, run).clients[c].memory.Idle?
+    ensures Leads(cfg, run, end, c)
+    ensures SurelyHolds(After(cfg, end), c)
+  {
+    end := Take(cfg, run, c, Ask(c));
+    end := Take(cfg, end, c, SendAcquire(c));
+    end := Take(cfg, end, c, Grant(c, After(cfg, end).clients[c].memory.request));
+    end := Take(cfg, end, c, TakeGrant(c, After(cfg, end).server.memory.lease.value));
   }
 }
