@@ -543,6 +543,18 @@ class Figure3(Observer):
         chosen = self.vote_of.setdefault((node, m.term), node)
         return None if chosen == node else f"{node} voted for {chosen} and for itself in term {m.term}"
 
+    @part_of(one_vote_per_term)
+    @restarted
+    def vote_survives_restart(self, node: NodeId) -> str | None:
+        """Who forgets a vote by which another leads, or yet may, can give it to a second one."""
+        image = self.facts.written(node)
+        for (voter, term), chosen in self.vote_of.items():
+            forgotten = term > image.term or (term == image.term and chosen != image.voted_for)
+            counts = self.leader_of.get(term) == chosen or self.facts.written(chosen).term == term
+            if voter == node != chosen and forgotten and counts:
+                return f"{node} restarted without its vote for {chosen} in term {term}"
+        return None
+
     @warning("A leader has the votes of a majority.", "§5.2; Fig. 2, candidates 2")
     @sent(AppendEntries)
     def leader_has_the_votes(self, node: NodeId, dst: NodeId, m: AppendEntries) -> str | None:

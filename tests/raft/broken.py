@@ -31,6 +31,7 @@ BREAKS = {
     "durability_after_restart": "raft.new_term_cuts_the_log",
     "one_vote_per_term": "raft.start_election/drop-sync/1",
     "candidate_votes_for_itself": "raft.votes_synced_with_the_log",
+    "vote_survives_restart": "raft.handle_request_vote/drop-sync/1",
     "leader_has_the_votes": "raft.votes_are_a_count",
     "committed_is_safe": "raft.commit_current_term",
     "committed_is_safe_after_restart": "raft.prev_log_matches",

@@ -124,6 +124,12 @@ class History:
     def votes(self, node: str, candidate: str, term: int, granted: bool = True) -> "History":
         return self.tell("sent", "Vote", node, candidate, Vote(term, granted))
 
+    def gives(self, node: str, candidate: str, term: int) -> "History":
+        """The vote is on disk when it is sent."""
+        for disk in (self.disks[node], self.synced[node]):
+            disk.term, disk.voted_for = term, candidate
+        return self.votes(node, candidate, term)
+
     def asks_for_votes(self, node: str, term: int) -> "History":
         for other in self.ids:
             if other != node:
@@ -305,6 +311,26 @@ TALES: list[tuple[str, Tale, Tale]] = [
         "one_vote_per_term",
         lambda h: h.votes("n1", "n2", 1).asks_for_votes("n1", 1),
         lambda h: h.votes("n1", "n2", 1).asks_for_votes("n1", 2),
+    ),
+    (
+        "one_vote_per_term",  # a restart without the vote
+        lambda h: h.term(1).votes("n2", "n1", 1).restarts("n2"),
+        lambda h: h.term(1).gives("n2", "n1", 1).restarts("n2").restarts("n3"),
+    ),
+    (
+        "one_vote_per_term",  # a restart without the term; with a later one, the vote does not matter
+        lambda h: h.term(2, "n1").gives("n2", "n1", 2).term(1, "n2").restarts("n2"),
+        lambda h: h.term(2, "n1").gives("n2", "n1", 2).term(3, "n2").gives("n2", "n3", 3).restarts("n2"),
+    ),
+    (
+        "one_vote_per_term",  # who got the vote led by it; or went on to another term, and never did
+        lambda h: h.votes("n2", "n1", 1).leads("n1", 1).term(2, "n1").restarts("n2"),
+        lambda h: h.votes("n2", "n1", 1).term(2, "n1").restarts("n2"),
+    ),
+    (
+        "one_vote_per_term",  # of another; a crash ends a candidacy
+        lambda h: h.asks_for_votes("n1", 1).leads("n1", 1).votes("n2", "n1", 1).term(0, "n1", "n2").restarts("n2"),
+        lambda h: h.asks_for_votes("n1", 1).leads("n1", 1).votes("n2", "n1", 1).term(0, "n1", "n2").restarts("n1"),
     ),
     (
         "committed_is_safe",  # Figure 8: n3 may still win
