@@ -188,6 +188,7 @@ PRE_VOTE = (
         id="raft_whole.still_asking",
         title="Pre-votes count that come when nobody asks any more.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
+        breaks=("lease_safety",),
         clause="It first learns from a majority that they would be willing to grant it their votes. §9.6",
         edits=(Site("handle_pre_vote_response", "drop-check", "still_asking"),),
     ),
