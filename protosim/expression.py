@@ -6,6 +6,7 @@ caller names.
 
 import ast
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 Names = Mapping[str, Callable[..., Any]]
@@ -21,6 +22,11 @@ def read(text: str, names: Names) -> Any:
         raise ValueError(f"{text!r} makes no value: {error}") from None
 
 
+def members(kind: Any) -> Mapping[str, Any]:
+    """Of an Enum; nothing else has any."""
+    return kind.__members__ if isinstance(kind, type) and issubclass(kind, Enum) else {}
+
+
 def _value(node: ast.expr, names: Names) -> Any:
     match node:
         case ast.Constant(value=bool() | int() | str() | bytes() | None as literal):
@@ -29,8 +35,8 @@ def _value(node: ast.expr, names: Names) -> Any:
             return -number
         case ast.Tuple(elts=items):
             return tuple([_value(item, names) for item in items])
-        case ast.Attribute(value=ast.Name(id=kind), attr=member) if kind in names:
-            return getattr(names[kind], member)
+        case ast.Attribute(value=ast.Name(id=kind), attr=member) if member in members(names.get(kind)):
+            return members(names.get(kind))[member]
         case ast.Call(func=ast.Name(id=called), args=given, keywords=named) if called in names:
             arguments = {keyword.arg or "": _value(keyword.value, names) for keyword in named}
             return names[called](*[_value(each, names) for each in given], **arguments)
