@@ -12,7 +12,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Those that run; a model of shared state is explored instead.
 PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -L '^PROTOCOL = ModelSpec' protocols/[a-z]*.py))
 
-.PHONY: help setup demo test lint bench soak explore kills lock clean
+.PHONY: help setup demo test lint bench soak explore kills proofs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -66,6 +66,9 @@ kills: $(PROTOCOLS:%=kills-%) ## hunt every mutant of every protocol, or of one:
 kills-%: setup
 	$(RUN) -m protosim kills $* --jobs 2
 	$(RUN) -m protosim kills $* --operators --jobs 2
+
+proofs: setup ## certify every proof problem, with every weakened specification; writes docs/proofs.md
+	$(RUN) -m protosim task check --write
 
 lock: ## pin anew what pyproject.toml asks for (uses uv)
 	uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 \

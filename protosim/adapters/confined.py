@@ -21,6 +21,7 @@ LARGEST_FILE = 64 << 20  # bytes of anything that the tool writes, its output in
 @attrs.frozen
 class Limits:
     seconds: float  # wall clock of the whole run
+    cpu: int = 1200  # seconds of CPU, each process
     memory: int = 4 << 30  # bytes of address space, each process; nothing is limited where there is no POSIX shell
 
 
@@ -79,7 +80,8 @@ def _limited(command: Sequence[str], limits: Limits) -> Sequence[str]:
     if os.name != "posix":
         return command
     # Where a system knows no such limit, the clock alone is left.
-    script = f"ulimit -v {limits.memory >> 10} 2>/dev/null; ulimit -f {LARGEST_FILE >> 9} 2>/dev/null; "
+    wanted = {"v": limits.memory >> 10, "f": LARGEST_FILE >> 9, "t": limits.cpu}
+    script = "".join(f"ulimit -{letter} {most} 2>/dev/null; " for letter, most in wanted.items())
     return ["/bin/sh", "-c", script + 'exec "$@"', "sh", *command]
 
 

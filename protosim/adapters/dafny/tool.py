@@ -17,9 +17,9 @@ from protosim import doctor
 from protosim.adapters import confined
 from protosim.adapters.dafny import outcomes as said
 
-RESOURCES = 40_000_000  # of Z3, for each lemma: about ten seconds
-PATIENCE = 300  # seconds a lemma, which only a machine that stands still needs
-LIMITS = confined.Limits(seconds=600)
+RESOURCES = 40_000_000  # of Z3, for each lemma: about ten seconds of CPU
+PATIENCE = 1000  # seconds a lemma, which only a machine that stands still needs
+LIMITS = confined.Limits(seconds=3600)
 LOG = "outcomes"
 
 
