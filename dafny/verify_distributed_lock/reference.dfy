@@ -55,7 +55,7 @@ module DistributedLockProof {
     Reachable(cfg, run);
   }
 
-  // At the storage tokens never decrease: each write that it accepts carries the token of the one before, or a higher one.
+  // At the storage tokens never decrease: each accepted write carries the token of the one before it, or a higher one.
   lemma AcceptedTokensNeverDecrease(cfg: Config, run: seq<Step>, i: nat, j: nat)
     requires Valid(cfg, run)
     requires i < j < |After(cfg, run).storage.log|
@@ -86,7 +86,7 @@ module DistributedLockProof {
     assert s.grants[s.storage.log[i].token - 1] in s.grants;
   }
 
-  // Mutual exclusion at the storage, whatever clocks do: between two writes of one lease there is none of another client.
+  // Mutual exclusion at the storage, whatever clocks do: no client writes between two writes of another one's lease.
   lemma WritersTakeTurns(cfg: Config, run: seq<Step>, i: nat, j: nat, k: nat)
     requires Valid(cfg, run)
     requires i < j < k < |After(cfg, run).storage.log|
@@ -106,7 +106,7 @@ module DistributedLockProof {
     Reachable(cfg, run);
   }
 
-  // Deadlock freedom: from every reachable state any client can get the lock, though all others, its holder too, be dead.
+  // Deadlock freedom: in every reachable state any client can get the lock, though all others and its holder be dead.
   lemma DeadlockFreedom(cfg: Config, run: seq<Step>, c: Client)
     requires Valid(cfg, run) && c in cfg.clients && 0 < cfg.term
     ensures exists more :: AllAlone(c, more) && Valid(cfg, run + more) && SurelyHolds(After(cfg, run + more), c)
@@ -214,7 +214,9 @@ module DistributedLockProof {
   predicate OnRecord(cfg: Config, s: State, c: Client, t: Token, until: Time)
   {
     s.now < until + cfg.skew ==>
-      s.server.disk.lease.Some? && IsLeaseOf(s.server.disk.lease.value, c, t) && until <= s.server.disk.lease.value.until
+      && s.server.disk.lease.Some?
+      && IsLeaseOf(s.server.disk.lease.value, c, t)
+      && until <= s.server.disk.lease.value.until
   }
 
   predicate WantedIsOnRecord(cfg: Config, s: State)

@@ -1,4 +1,4 @@
-// A lock service with leases and fencing tokens: what is to be proved of it, and how.
+// A lock service with leases and fencing tokens: what is to be proved of it.
 
 module DistributedLockProof {
   import opened DistributedLockSpec
@@ -49,7 +49,7 @@ module DistributedLockProof {
   {
   }
 
-  // At the storage tokens never decrease: each write that it accepts carries the token of the one before, or a higher one.
+  // At the storage tokens never decrease: each accepted write carries the token of the one before it, or a higher one.
   lemma AcceptedTokensNeverDecrease(cfg: Config, run: seq<Step>, i: nat, j: nat)
     requires Valid(cfg, run)
     requires i < j < |After(cfg, run).storage.log|
@@ -74,7 +74,7 @@ module DistributedLockProof {
   {
   }
 
-  // Mutual exclusion at the storage, whatever clocks do: between two writes of one lease there is none of another client.
+  // Mutual exclusion at the storage, whatever clocks do: no client writes between two writes of another one's lease.
   lemma WritersTakeTurns(cfg: Config, run: seq<Step>, i: nat, j: nat, k: nat)
     requires Valid(cfg, run)
     requires i < j < k < |After(cfg, run).storage.log|
@@ -92,7 +92,7 @@ module DistributedLockProof {
   {
   }
 
-  // Deadlock freedom: from every reachable state any client can get the lock, though all others, its holder too, be dead.
+  // Deadlock freedom: in every reachable state any client can get the lock, though all others and its holder be dead.
   lemma DeadlockFreedom(cfg: Config, run: seq<Step>, c: Client)
     requires Valid(cfg, run) && c in cfg.clients && 0 < cfg.term
     ensures exists more :: AllAlone(c, more) && Valid(cfg, run + more) && SurelyHolds(After(cfg, run + more), c)

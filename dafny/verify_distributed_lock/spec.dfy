@@ -1,7 +1,7 @@
 // A lock service with leases and fencing tokens: the trusted specification. One lock, any set of clients, one storage.
 //
-// Paper  C. Gray and D. Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache Consistency",
-//        SOSP 1989: leases, and the allowance for clocks that disagree.
+// Paper  C. Gray and D. Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism for Distributed File Cache
+//        Consistency", SOSP 1989: leases, and the allowance for clocks that disagree.
 // Paper  M. Burrows, "The Chubby Lock Service for Loosely-Coupled Distributed Systems", OSDI 2006, 2.4: sequencers.
 // Note   M. Kleppmann, "How to do distributed locking", 2016: why a lease without a fencing token protects nothing.
 //
@@ -14,6 +14,8 @@
 //            memory is lost; what was written to disk stays. A write is durable before the next step of its node.
 // Time       `now` is the server's clock. A client's clock is never more than `skew` behind it. A client may also sleep
 //            at any moment for as long as it likes: it writes without another look at its clock.
+//
+// Verified with Dafny 2.3.0.
 
 module DistributedLockSpec {
 

@@ -1,6 +1,4 @@
-// Two-phase commit with presumed abort: what is to be proved of it, and how.
-//
-// Of no lemma that is asked for is any the induction hypothesis of another. The hypothesis is `Invariant`, below them.
+// Two-phase commit with presumed abort: what is to be proved of it.
 
 module TwoPhaseCommitProof {
   import opened TwoPhaseCommitSpec

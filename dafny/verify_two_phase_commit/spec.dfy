@@ -9,10 +9,14 @@
 // those that runs end in, and a run is any sequence of enabled steps.
 //
 // Network    A set of messages. Delivery leaves a message there, so that it may come again, as late as you like and in
-//            any order; the step Lose takes it away, delivered or not. Whoever needs an answer can send again.
+//            any order; the step Lose takes it away, delivered or not. Whoever needs an answer can send again. What has
+//            no receiver in it is for all: some may get it, others never.
 // Crashes    Every node may crash between any two steps and recover, as often as you like. What it has in memory is
-//            lost; what it has written to its disk stays. A write is durable before the next step of its node.
+//            lost; what it has written to its disk stays. A write is durable before the next step of its node; so are
+//            records of aborts, which presumed abort need not force.
 // Time       None: a node may run out of patience whenever it waits.
+//
+// Verified with Dafny 2.3.0.
 
 module TwoPhaseCommitSpec {
 
