@@ -550,7 +550,7 @@ class Figure3(Observer):
         image = self.facts.written(node)
         for (voter, term), chosen in self.vote_of.items():
             forgotten = term > image.term or (term == image.term and chosen != image.voted_for)
-            counts = self.leader_of.get(term) == chosen or self.facts.written(chosen).term == term
+            counts = self.elected.get(term) == chosen or self.facts.written(chosen).term == term
             if voter == node != chosen and forgotten and counts:
                 return f"{node} restarted without its vote for {chosen} in term {term}"
         return None
