@@ -274,7 +274,7 @@ class PbftDisk(Disk):
 @attrs.frozen
 class Switches:
     interval: int = switch(2, (1, 2, 4), "requests from one checkpoint to the next, §4.3; the log holds twice as many")
-    patience: int = switch(4, (2, 4, 8), "ticks that a replica waits before its first view change, §4.4")
+    patience: int = switch(4, (2, 4), "ticks that a replica waits before its first view change, §4.4")
 
 
 class Participant(Node[PbftDisk]):
@@ -385,7 +385,7 @@ class Pbft(Participant):
         if not self.is_valid_request(m):
             return
         last = self.application.last_timestamp(m.signer)
-        if m.timestamp == last:
+        if 0 < m.timestamp == last:
             self.reply_to(m.signer)
         elif m.timestamp > last:
             known = self.pending.get(m.signer) == m
@@ -1003,10 +1003,8 @@ class Section4(Observer):
         "What may be committed-local in a view is what correct replicas agree to in every later one.",
         "§4.4; §4.5.1, across views",
     )
-    @sent(Proposal, Prepare, NewView, Commit)
+    @sent(Proposal, Prepare, NewView)
     def agreement_across_views(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
-        if type(m) is Commit:
-            return self._commits(node, m)
         for vote in agreed_by(m):
             if vote.signer == node:
                 said = self._agrees(node, vote)
@@ -1014,7 +1012,9 @@ class Section4(Observer):
                     return said
         return None
 
-    def _commits(self, node: NodeId, m: Commit) -> str | None:
+    @part_of(agreement_across_views)
+    @sent(Commit)
+    def agreement_of_later_views(self, node: NodeId, dst: NodeId, m: Commit) -> str | None:
         signers = self.commits.setdefault(slot_of(m), [])
         if m.signer != node or node in signers:
             return None
@@ -1175,11 +1175,10 @@ class Section4(Observer):
             self.answered.append(node)
 
 
-def agreed_by(m: Proposal | Prepare | NewView) -> tuple[PrePrepare | Prepare, ...]:
+def agreed_by(m: Any) -> tuple[PrePrepare | Prepare, ...]:
     """To what the sender agrees: a primary by its pre-prepares, a backup by its prepares."""
-    if isinstance(m, Prepare):
-        return (m,)
-    return m.pre_prepares if isinstance(m, NewView) else (m.pre_prepare,)
+    kind = type(m).__name__  # an edited source has classes of its own
+    return m.pre_prepares if kind == "NewView" else (m.pre_prepare,) if kind == "Proposal" else (m,)
 
 
 PROTOCOL = ProtocolSpec(
