@@ -31,11 +31,16 @@ def common(draw: Draw) -> dict[str, int]:
 
 def varied(m: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> Any:
     """The value, changed in one place that the bits choose."""
-    fields = [name for name, _ in m.FIELDS if name != "valid"]
+    fields = [name for name, _ in m.FIELDS if name != "valid" for _ in range(_weight(getattr(m, name)))]
     if not fields:
         return m
     name = fields[bits % len(fields)]
     return altered(m, **{name: _other(getattr(m, name), mix(bits), memory, names)})
+
+
+def _weight(x: Any) -> int:
+    """How often a field is chosen: a part has many fields of its own."""
+    return 3 if isinstance(x, Value) or (type(x) is tuple and x) else 1
 
 
 def _other(x: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> Any:
