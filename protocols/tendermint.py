@@ -1,4 +1,4 @@
-"""Tendermint: Byzantine replicas agree on one batch of requests after the other, in rounds with a proposer each.
+"""Tendermint: Byzantine replicas agree on one block of requests after the other, in rounds with a proposer each.
 
 Paper    E. Buchman, J. Kwon and Z. Milosevic, "The latest gossip on BFT consensus", arXiv:1807.04938. A number behind a
          line is a line of its Algorithm 1; § is a section.
@@ -43,6 +43,7 @@ from protosim.api import (
     message,
     on,
     on_timeout,
+    part_of,
     puts_and_gets,
     replied,
     restarted,
@@ -51,7 +52,9 @@ from protosim.api import (
     sometimes,
     stored,
     switch,
+    value,
     warning,
+    wrote,
 )
 
 Height = int  # of a decision, from 1
@@ -62,20 +65,20 @@ IDLE: Round = -1  # no round yet: nobody has asked for anything
 NO_ROUND: Round = -1  # of lockedRound and validRound
 
 PROPOSE_TIMEOUT, PREVOTE_TIMEOUT, PRECOMMIT_TIMEOUT = "propose", "prevote", "precommit"
-PATIENCE = {  # in round 0
-    PROPOSE_TIMEOUT: (200 * MS, 250 * MS),
-    PREVOTE_TIMEOUT: (100 * MS, 150 * MS),
-    PRECOMMIT_TIMEOUT: (100 * MS, 150 * MS),
-}
-GROWTH = 50 * MS  # of the patience, a round
+WAITS = {PROPOSE_TIMEOUT: 2, PREVOTE_TIMEOUT: 1, PRECOMMIT_TIMEOUT: 1}  # in round 0, times the patience
+GROWTH = 10 * MS  # of the patience, a round
 MOST_GROWTH = 100  # rounds
 GOSSIP = "gossip"
-GOSSIP_INTERVAL = (60 * MS, 80 * MS)
+GOSSIP_INTERVAL = (40 * MS, 60 * MS)
 RETRY = "retry"
 RETRY_INTERVAL = (150 * MS, 200 * MS)
 
 
 # -- Messages ----------------------------------------------------------------------------------------
+
+
+def forged(m: Any) -> str:
+    return "" if m.valid else "forged "
 
 
 @signed
@@ -87,7 +90,7 @@ class Request:
     signer: NodeId
 
     def __str__(self) -> str:
-        return f"{self.signer}: {self.command}"
+        return f"{forged(self)}{self.signer}: {self.command}"
 
 
 @message
@@ -98,7 +101,25 @@ class Reply:
     result: int | None
 
 
-Batch = tuple[Request, ...]  # v: what replicas agree on
+@value
+class Block:
+    """v: what replicas agree on. No two proposers make the same one, as in CometBFT, where it names who proposed it."""
+
+    made_in: Round
+    requests: tuple[Request, ...]
+
+    def __str__(self) -> str:
+        requests = ", ".join(map(str, self.requests)) or "nothing"
+        return f"({self.made_in}: {requests})"
+
+
+def spell_id(id: Id) -> str:
+    return "nil" if id is None else id.hex()[:6]
+
+
+def paper_form(m: Any, *content: str) -> str:
+    """As Algorithm 1 writes it, and whose it is."""
+    return f"{forged(m)}{type(m).__name__.upper()}({', '.join((str(m.height), str(m.round), *content))}) of {m.signer}"
 
 
 @signed
@@ -107,9 +128,12 @@ class Proposal:
 
     height: Height
     round: Round
-    value: Batch
+    value: Block
     valid_round: Round
     signer: NodeId
+
+    def __str__(self) -> str:
+        return paper_form(self, str(self.value), str(self.valid_round))
 
 
 @signed
@@ -121,6 +145,9 @@ class Prevote:
     id: Id
     signer: NodeId
 
+    def __str__(self) -> str:
+        return paper_form(self, spell_id(self.id))
+
 
 @signed
 class Precommit:
@@ -130,6 +157,9 @@ class Precommit:
     round: Round
     id: Id
     signer: NodeId
+
+    def __str__(self) -> str:
+        return paper_form(self, spell_id(self.id))
 
 
 Message = Proposal | Prevote | Precommit
@@ -156,7 +186,7 @@ class Decision:
 
     height: Height
     round: Round
-    value: Batch
+    value: Block
     precommits: tuple[Precommit, ...]
 
 
@@ -175,9 +205,9 @@ class TendermintDisk(Disk):
     height: Height = 1
     round: Round = IDLE
     step: Step = Step.PROPOSE
-    locked_value: Batch | None = None
+    locked_value: Block | None = None
     locked_round: Round = NO_ROUND
-    valid_value: Batch | None = None
+    valid_value: Block | None = None
     valid_round: Round = NO_ROUND
     decision: Log[Decision]
     spread: tuple[Message, ...] = ()  # of this height, what others must get from me: see `keep`
@@ -185,7 +215,8 @@ class TendermintDisk(Disk):
 
 @attrs.frozen
 class Switches:
-    batch: int = switch(64, (1, 64), "the most requests in one proposal")
+    batch: int = switch(64, (1, 64), "the most requests in one block")
+    patience: int = switch(40, (5, 40), "milliseconds: the timeouts of the first round")
 
 
 class Tendermint(Node[TendermintDisk]):
@@ -217,7 +248,7 @@ class Tendermint(Node[TendermintDisk]):
         if self.disk.height <= len(self.disk.decision):
             self.next_height()
         if self.disk.round != IDLE:
-            self.set_timer(GOSSIP, GOSSIP_INTERVAL)
+            self.gossip()  # I may have crashed before I sent it
             self.schedule(PROPOSE_TIMEOUT)
         for m in self.disk.spread:
             self.hear(m)
@@ -248,16 +279,16 @@ class Tendermint(Node[TendermintDisk]):
         if self.proposer(self.disk.height, round) == self.me:  # 14
             value = self.disk.valid_value  # 15, 16
             if value is None:
-                value = self.get_value()  # 18
+                value = self.get_value(round)  # 18
             proposal = Proposal(self.disk.height, round, value, self.disk.valid_round, self.me)  # 19
             self.tell(Step.PROPOSE, proposal, *evidence)
         else:
             self.keep(*evidence, round=round, step=Step.PROPOSE)  # 12, 13
             self.schedule(PROPOSE_TIMEOUT)  # 21
 
-    def get_value(self) -> Batch:
+    def get_value(self, round: Round) -> Block:
         """What was asked for first."""
-        return tuple(self.pending.values())[: self.switches.batch]
+        return Block(round, tuple(self.pending.values())[: self.switches.batch])
 
     def upon(self) -> None:
         """Whatever is enabled, until nothing is."""
@@ -281,7 +312,7 @@ class Tendermint(Node[TendermintDisk]):
                     new_value_is_valid=self.is_valid(m.value),  # 23
                     not_locked_on_another=self.disk.locked_round == NO_ROUND or self.disk.locked_value == m.value,  # 23
                 )
-                self.prevote(digest_of(m.value) if acceptable else None)  # 24, 26
+                self.prevote(m if acceptable else None)  # 24, 26
                 return True
         return False
 
@@ -300,7 +331,7 @@ class Tendermint(Node[TendermintDisk]):
                         not_locked_later_on_another=self.disk.locked_round <= m.valid_round
                         or self.disk.locked_value == m.value,  # 29
                     )
-                    self.prevote(digest_of(m.value) if acceptable else None)  # 30, 32
+                    self.prevote(m if acceptable else None)  # 30, 32
                     return True
         return False
 
@@ -358,7 +389,7 @@ class Tendermint(Node[TendermintDisk]):
         self.disk.decision.append(decision)  # 51
         self.sync()
         self.execute(decision.value)
-        for request in decision.value:
+        for request in decision.value.requests:
             self.answer(request)
         self.next_height()
         if self.pending:
@@ -425,8 +456,11 @@ class Tendermint(Node[TendermintDisk]):
             self.start_round(round + 1, *self.logged(Precommit, round))  # 67
             self.upon()
 
-    def prevote(self, id: Id) -> None:
-        self.tell(Step.PREVOTE, Prevote(self.disk.height, self.disk.round, id, self.me))
+    def prevote(self, proposal: Proposal | None) -> None:
+        """For its value, or nil."""
+        id = None if proposal is None else digest_of(proposal.value)
+        prevote = Prevote(self.disk.height, self.disk.round, id, self.me)
+        self.tell(Step.PREVOTE, prevote, *([] if proposal is None else [proposal]))
 
     def first(self, line: int) -> bool:
         """Whether this happens for the first time in this round."""
@@ -437,9 +471,8 @@ class Tendermint(Node[TendermintDisk]):
     def schedule(self, timeout: Timer) -> bool:
         """It grows with the round, until it is longer than messages take. §III"""
         self.scheduled[timeout] = self.disk.height, self.disk.round
-        shortest, longest = PATIENCE[timeout]
-        growth = GROWTH * min(self.disk.round, MOST_GROWTH)
-        self.set_timer(timeout, (shortest + growth, longest + growth))
+        patience = self.switches.patience * MS + GROWTH * min(self.disk.round, MOST_GROWTH)
+        self.set_timer(timeout, (WAITS[timeout] * patience, 2 * WAITS[timeout] * patience))
         return True
 
     def tell(self, step: Step, m: Message, *evidence: Message, **state: Any) -> None:
@@ -451,9 +484,10 @@ class Tendermint(Node[TendermintDisk]):
 
     def keep(self, *messages: Message, **state: Any) -> None:
         """One write of the state and of what others must get from me: my messages of this round and the one before,
-        the proposal and the polka of my valid round, and the precommits that ended the round before."""
-        state = {"round": self.disk.round, "valid_round": self.disk.valid_round, **state}
-        known = [m for m in self.disk.spread if m.round in (state["round"], state["round"] - 1, state["valid_round"])]
+        what I prevoted there, the proposal and the polka of my valid round, and what ended the round before."""
+        round = state.get("round", self.disk.round)
+        wanted = (round, round - 1, state.get("valid_round", self.disk.valid_round))
+        known = [m for m in self.disk.spread if m.round in wanted]
         self.disk.write(spread=tuple(dict.fromkeys((*known, *messages))), **state)
 
     # -- Receiving; gossip, and catching up ----------------------------------------------------------
@@ -533,17 +567,17 @@ class Tendermint(Node[TendermintDisk]):
             self.start_round(0)
             self.upon()
 
-    def is_valid(self, value: Batch) -> bool:
+    def is_valid(self, value: Block) -> bool:
         """valid(v): each request is a client's own, and is executed once. §II.C"""
         return holds(
-            requests_verify=all(map(self.verify, value)),
-            requests_of_clients=all(request.signer not in self.replicas for request in value),
-            requests_not_executed=all(request.op not in self.results for request in value),
-            requests_are_distinct=len({request.op for request in value}) == len(value),
+            requests_verify=all(map(self.verify, value.requests)),
+            requests_of_clients=all(request.signer not in self.replicas for request in value.requests),
+            requests_not_executed=all(request.op not in self.results for request in value.requests),
+            requests_are_distinct=len({request.op for request in value.requests}) == len(value.requests),
         )
 
-    def execute(self, value: Batch) -> None:
-        for request in value:
+    def execute(self, value: Block) -> None:
+        for request in value.requests:
             self.executed += 1
             self.results[request.op] = self.apply(self.executed, request.command)
             self.pending.pop(request.op, None)
@@ -582,8 +616,8 @@ class Client(Node[TendermintDisk]):
 
     @on(Reply)
     def handle_reply(self, src: NodeId, m: Reply) -> None:
-        if not holds(still_waiting=m.op in self.waiting):
-            return
+        if m.op not in self.waiting:
+            return  # answered already, or asked before a crash
         answers = self.answers[m.op]
         answers[src] = m.result
         believed = holds(
@@ -597,6 +631,11 @@ class Client(Node[TendermintDisk]):
 # -- What must hold ----------------------------------------------------------------------------------
 
 
+def commands(decisions: Iterable[Decision]) -> list[Command]:
+    """In the order in which they are to be executed."""
+    return [request.command for decision in decisions for request in decision.value.requests]
+
+
 class Consensus(Observer):
     """§II.C, the lemmas of §4, and that the state machine executes what was decided. Of liars nothing is known, so each
     is counted as if it had voted for everything. What clients see is judged as a history of the key-value store."""
@@ -605,8 +644,9 @@ class Consensus(Observer):
         self.liars = len(self.facts.liars)
         self.quorum = len(self.facts.replicas) - (len(self.facts.replicas) - 1) // 3
         self.asked: dict[OpId, Request] = {}  # what clients have asked for
-        self.decided: dict[Height, tuple[Batch, NodeId]] = {}  # and who decided it first
+        self.decided: dict[Height, tuple[Block, NodeId]] = {}  # and who decided it first
         self.decided_in: dict[OpId, Height] = {}
+        self.agenda: dict[NodeId, list[Command]] = {}  # what is to be executed
         self.executed: dict[NodeId, int] = {}
         self.said: dict[tuple[NodeId, str, Height, Round], Any] = {}  # the content of a correct replica's message
         self.votes: dict[tuple[str, Height, Round, Id], set[NodeId]] = {}  # of correct replicas
@@ -689,6 +729,25 @@ class Consensus(Observer):
                 found = self.polkas if kind == "Prevote" else self.quorums
                 found.setdefault(each.height, {})[each.round, each.id] = None
 
+    @warning("Who has precommitted a value stays locked on it, or on a later one.", "Alg. 1: 6, 7, 38, 39, 53; Lemma 2")
+    @wrote("locked_value", "locked_round")
+    def lock_is_kept(self, node: NodeId, before: Any) -> str | None:
+        return self._lost_lock(node)
+
+    @part_of(lock_is_kept)
+    @sent(Precommit)
+    def lock_is_taken(self, node: NodeId, dst: NodeId, m: Precommit) -> str | None:
+        return self._lost_lock(node)
+
+    def _lost_lock(self, node: NodeId) -> str | None:
+        disk = self.facts.written(node)
+        round, id = max(self.locks.get((node, disk.height), ()), default=(NO_ROUND, None))
+        if disk.locked_round > round or round == NO_ROUND:
+            return None
+        if disk.locked_round == round and digest_of(disk.locked_value) == id:
+            return None
+        return f"{node} has precommitted a value in round {round} of height {disk.height}, and is not locked on it"
+
     @warning("No two values of a height may be decided.", "Lemma 3")
     @sent(Precommit, Gossip)
     def conflicting_precommits(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
@@ -729,10 +788,23 @@ class Consensus(Observer):
         self, node: NodeId, index: int, removed: tuple[Decision, ...], added: tuple[Decision, ...]
     ) -> str | None:
         for decision in added:
-            for request in decision.value:
+            for request in decision.value.requests:
                 if self.asked.get(request.op) != request:
-                    return f"{node} decided in height {decision.height} what nobody asked for: {request}"
+                    return f"{node} decided in height {decision.height} what nobody has asked for: {request}"
         return None
+
+    @part_of(validity)
+    @sent(Prevote)
+    def prevoted_is_valid(self, node: NodeId, dst: NodeId, m: Prevote) -> str | None:
+        for request in self._prevoted(node, m):
+            if self.asked.get(request.op) != request:
+                return f"{node} prevoted in height {m.height} what nobody has asked for: {request}"
+        return None
+
+    def _prevoted(self, node: NodeId, m: Prevote) -> tuple[Request, ...]:
+        """The requests in the block that a correct replica has prevoted: it keeps the proposal."""
+        kept = (each for each in self.facts.written(node).spread if hasattr(each, "valid_round"))
+        return next((each.value.requests for each in kept if digest_of(each.value) == m.id), ())
 
     @always("No request is decided twice, and a decision stands.", "§II.B, §II.C")
     @stored("decision")
@@ -742,11 +814,20 @@ class Consensus(Observer):
         if removed:
             return f"{node} decided height {index + 1} a second time"
         for height, decision in enumerate(added, index + 1):
-            ops = [request.op for request in decision.value]
+            ops = [request.op for request in decision.value.requests]
             for op in ops:
                 first = self.decided_in.setdefault(op, height)
                 if first != height or ops.count(op) > 1:
                     return f"{node} decided request {op} in height {height}, which is decided in height {first} too"
+        return None
+
+    @part_of(integrity)
+    @sent(Prevote)
+    def prevoted_is_new(self, node: NodeId, dst: NodeId, m: Prevote) -> str | None:
+        ops = [request.op for request in self._prevoted(node, m)]
+        for op in ops:
+            if self.decided_in.get(op, m.height) < m.height or ops.count(op) > 1:
+                return f"{node} prevoted request {op} in height {m.height}, where it is a repetition"
         return None
 
     @always("A value is decided when 2f + 1 have precommitted it in one round.", "Alg. 1: 49")
@@ -765,7 +846,9 @@ class Consensus(Observer):
         before, self.executed[node] = self.executed.get(node, 0), index
         if index != before + 1:
             return f"{node} executed request {index} right after request {before}"
-        decided = [request.command for decision in self.facts.written(node).decision for request in decision.value]
+        decided = [
+            request.command for decision in self.facts.written(node).decision for request in decision.value.requests
+        ]
         if index > len(decided) or decided[index - 1] != command:
             return f"{node} executed {command} as request {index}, which is not what it had decided"
         return None
@@ -773,6 +856,7 @@ class Consensus(Observer):
     @restarted
     def forget_executed(self, node: NodeId) -> None:
         self.executed[node] = 0  # the application is volatile: it executes again from the start
+        self.agenda[node] = commands(self.facts.written(node).decision)
 
     # -- Liveness, and goals
 
@@ -780,6 +864,7 @@ class Consensus(Observer):
     def note_decision(
         self, node: NodeId, index: int, removed: tuple[Decision, ...], added: tuple[Decision, ...]
     ) -> None:
+        self.agenda.setdefault(node, []).extend(commands(added))
         if self.facts.healed_at is None:
             self.decided_before_heal = max(self.decided_before_heal, index + len(added))
 

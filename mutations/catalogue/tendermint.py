@@ -595,6 +595,16 @@ REQUESTS = (
         edits=(Replace("handle_request", "if m.op in self.results:\n    self.answer(m)\n    return", ""),),
     ),
     Mutation(
+        id="tendermint.executes_from_the_restart_on",
+        title="A replica that restarts does not execute again what it had decided before.",
+        kind=DriftKind.LOST_DURABILITY,
+        breaks=("order_of_execution", "integrity", "linearizability"),
+        clause="All replicas process the same sequence of requests. §II.B",
+        edits=(
+            Replace("Tendermint.start", "for decision in self.disk.decision:\n    self.execute(decision.value)", ""),
+        ),
+    ),
+    Mutation(
         id="tendermint.said_by_a_correct_replica",
         title="A client believes the first reply.",
         kind=DriftKind.MISSING_CHECK,
