@@ -63,17 +63,18 @@ def test_the_wheel_carries_the_five_packages_and_nothing_beside_them(installed: 
 
 
 def test_an_installed_wheel_finds_the_data_of_its_commands(installed: Path) -> None:
-    code = "from protosim import paths; print(paths.data('tasks'))"
-    found = run([sys.executable, "-c", code], installed, {"PYTHONPATH": str(installed)})
-    assert found.returncode == 0, found.stderr
-    folder = Path(found.stdout.strip())
-    assert folder.is_relative_to(installed)
-    ours, theirs = (
-        sorted(path.relative_to(home) for path in home.rglob("*.toml"))
-        for home in (ROOT / "tasks", folder)
-    )
-    assert ours
-    assert ours == theirs
+    for name in ("tasks", "dafny"):
+        code = f"from protosim import paths; print(paths.data({name!r}))"
+        found = run([sys.executable, "-c", code], installed, {"PYTHONPATH": str(installed)})
+        assert found.returncode == 0, found.stderr
+        folder = Path(found.stdout.strip())
+        assert folder.is_relative_to(installed)
+        ours, theirs = (
+            sorted(path.relative_to(home) for kind in ("*.toml", "*.dfy") for path in home.rglob(kind))
+            for home in (ROOT / name, folder)
+        )
+        assert ours
+        assert ours == theirs
 
 
 def test_a_clone_finds_the_data_of_its_commands() -> None:

@@ -15,7 +15,7 @@ from protosim.adapters.dafny import tool
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
 from protosim.proofs import derive, page
-from protosim.proofs.certify import Certificate, certify
+from protosim.proofs.certify import Certificate, certify, keep
 from protosim.proofs.judge import Broken
 from protosim.proofs.problem import load, names
 
@@ -27,7 +27,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     add("--from", metavar="PROBLEM", dest="parent", help="new: the problem whose reference proof is taken apart")
     add("--drop", metavar="PIECE", action="append", default=[], help="new: take this out (again for more)")
     add("-o", "--output", metavar="FOLDER", help="new: where to write the problem, a folder that does not exist yet")
-    add("--write", action="store_true", help="check: write what was measured to docs/proofs.md")
+    add("--write", action="store_true", help="check: write certificates beside the problems, and docs/proofs.md")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
@@ -71,9 +71,11 @@ def _check(args: argparse.Namespace, out: Output) -> Answer:
         with out.progress() as tick:
             found.append(certify(problem, dafny, lambda says, tick=tick: tick(1, says)))  # type: ignore[misc]
         _tell(found[-1], out)
+        if args.write:
+            keep(problem, found[-1])
+            files.write(page.PATH, page.page())
     if args.write:
-        files.write(page.PATH, page.page(problems, found))
-        out.say(f"Wrote {page.PATH}.")
+        out.say(f"Wrote {page.PATH}, and certificates beside the problems.")
     status: Status = "violation" if any(certificate.faults for certificate in found) else "ok"
     return Answer(status, {"certificates": [attrs.asdict(certificate) for certificate in found]})
 

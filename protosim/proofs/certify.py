@@ -5,15 +5,21 @@ proof, tells of each of them at once that it needs one. And where the specificat
 fail: a proof that does not notice says nothing about what was weakened.
 """
 
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
 
 import attrs
+import cattrs
 
+from protosim import files, markdown
 from protosim.adapters.dafny.tool import Dafny
 from protosim.proofs.judge import Judgement, judge
-from protosim.proofs.problem import Problem, SpecMutant
+from protosim.proofs.problem import FILE, Problem
 
+CERTIFICATE = "certificate.json"  # in the problem's folder
 FASTER_THAN = 60  # seconds of CPU, that a reference may take
 
 Tick = Callable[[str], None]
@@ -21,16 +27,21 @@ Tick = Callable[[str], None]
 
 @attrs.frozen(kw_only=True)
 class Certificate:
+    """What was measured of a problem, as its files were: `files` tells whether they still are."""
+
     problem: str
+    files: str
+    date: str
     verifier: str
+    machine: str
     lemmas: int  # required
     seconds: float  # of CPU, for the reference, on this machine
     caught: dict[str, tuple[str, ...]]  # each mutant of the specification -> the lemmas that fail then
     faults: tuple[str, ...]  # why the problem is not worth asking; none, if it is
 
 
-def certify(problem: Problem, dafny: Dafny, tick: Tick, mutants: Sequence[SpecMutant] | None = None) -> Certificate:
-    """Certify it, with all mutants of its specification or with some. A minute and more of CPU."""
+def certify(problem: Problem, dafny: Dafny, tick: Tick) -> Certificate:
+    """Verify the reference, the skeleton, and the reference over each mutant of the specification: minutes of CPU."""
     tick("the reference")
     started = _spent()
     whole = judge(problem, problem.reference, dafny)
@@ -38,17 +49,42 @@ def certify(problem: Problem, dafny: Dafny, tick: Tick, mutants: Sequence[SpecMu
     tick("the skeleton")
     empty = judge(problem, problem.skeleton, dafny)
     caught: dict[str, tuple[str, ...]] = {}
-    for mutant in problem.spec_mutants if mutants is None else mutants:
+    for mutant in problem.spec_mutants:
         tick(mutant.name)
         caught[mutant.name] = failing(judge(problem, problem.reference, dafny, spec=problem.mutated(mutant)))
     return Certificate(
         problem=problem.name,
+        files=fingerprint(problem),
+        date=datetime.now(UTC).date().isoformat(),
+        machine=markdown.machine(),
         verifier=f"Dafny {dafny.version}",
         lemmas=len(problem.required),
         seconds=round(seconds, 1),
         caught=caught,
         faults=tuple(_faults(whole, seconds, empty, caught)),
     )
+
+
+def fingerprint(problem: Problem) -> str:
+    """Of everything that a certificate is about."""
+    digest = blake2b(digest_size=8)
+    for name in ("spec.dfy", "skeleton.dfy", "reference.dfy", FILE):
+        digest.update((problem.folder / name).read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return digest.hexdigest()
+
+
+def keep(problem: Problem, certificate: Certificate) -> None:
+    """Write it beside the problem."""
+    files.write(problem.folder / CERTIFICATE, json.dumps(attrs.asdict(certificate), indent=1) + "\n")
+
+
+def kept(problem: Problem) -> Certificate | None:
+    """The certificate that lies beside the problem, if it is about the files that are there now."""
+    path = problem.folder / CERTIFICATE
+    if not path.is_file():
+        return None
+    found = cattrs.structure(json.loads(path.read_text("utf-8")), Certificate)
+    return found if found.files == fingerprint(problem) else None
 
 
 def _spent() -> float:

@@ -1,24 +1,25 @@
 """The page about the proof problems: what is asked, and what was measured of it."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-
 from protosim import markdown
 from protosim.kills import ROOT
-from protosim.proofs.certify import Certificate
-from protosim.proofs.problem import Problem
+from protosim.proofs.certify import Certificate, kept
+from protosim.proofs.problem import Problem, load, names
 
 PATH = ROOT / "docs" / "proofs.md"
 
 
-def page(problems: Sequence[Problem], certificates: Sequence[Certificate]) -> str:
-    """Markdown."""
-    pairs = list(zip(problems, certificates, strict=True))
-    rows = [("problem", "what is proved", "lemmas", "reference, CPU s", "weakened specifications noticed")]
-    rows += [
+HEAD = ("problem", "what is proved", "measured", "lemmas", "reference, CPU s", "weakened specifications noticed")
+
+
+def page() -> str:
+    """Markdown, of all problems that have a certificate of what they are now."""
+    problems = [load(name) for name in names()]
+    pairs = [(problem, found) for problem in problems if (found := kept(problem))]
+    rows = [
         (
             f"[{problem.name}](#{problem.name})",
             problem.title,
+            found.date,
             str(found.lemmas),
             f"{found.seconds:.1f}",
             f"{sum(bool(lemmas) for lemmas in found.caught.values())} / {len(found.caught)}",
@@ -29,10 +30,10 @@ def page(problems: Sequence[Problem], certificates: Sequence[Certificate]) -> st
         [
             "# Proof problems",
             "",
-            f"Written by `protosim task check --write` on {datetime.now(UTC).date()} from the folders of `dafny/`,",
-            f"with {certificates[0].verifier} ({markdown.machine()}). How answers are judged: [dafny.md](dafny.md).",
+            "Written by `protosim task check --write`, from the folders of `dafny/` and the certificates in them. How",
+            "answers are judged: [dafny.md](dafny.md).",
             "",
-            *markdown.table(rows, 2),
+            *markdown.table([HEAD, *rows], 3),
             "",
             "The reference proves every lemma; none is proved with an empty body. A *weakened specification* has lost",
             "a guard or has a transition that does too much: it is noticed if the reference proof fails of it.",
@@ -49,6 +50,7 @@ def _section(problem: Problem, found: Certificate) -> list[str]:
         mutants.append((mutant.name, mutant.meaning, ", ".join(found.caught.get(mutant.name, ())) or "none"))
     return [
         *("", f"## {problem.name}", "", f"{problem.title}. {problem.source}.", ""),
+        *(f"Measured on {found.date} with {found.verifier} ({found.machine}).", ""),
         *markdown.table(lemmas),
         "",
         *markdown.table(mutants),

@@ -96,7 +96,9 @@ def test_what_cannot_be_made_is_said_in_a_sentence(words: tuple[str, ...], says:
 
 
 def test_pieces_are_listed(cli: Cli) -> None:  # noqa: F811
-    assert cli("task", "new", "--from", TINY).out.split() == ["StaysWithin", "EndsAlike.1", "EndsAlike.2", "Composes"]
+    assert cli("task", "new", "--from", TINY).out.split() == [
+        *("StaysWithin", "WithinAfter", "EndsAlike.1", "EndsAlike.2", "Composes"),
+    ]
 
 
 def test_no_piece_is_an_error() -> None:
