@@ -184,5 +184,6 @@ def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]
         sentence=broken.sentence if broken else failed or "Nothing broke.",
         replay=replay,
         lost=recorder.lost(),
+        liars=world.liars,
     )
     return run, story

@@ -61,6 +61,7 @@ class Story:
     sentence: str  # how it broke here
     replay: str  # the command that replays it
     lost: tuple[tuple[int, str, str], ...] = ()  # never delivered: (sent at moment, to, what)
+    liars: tuple[str, ...] = ()  # the Byzantine ones: of them only what they send is told
 
     def __attrs_post_init__(self) -> None:
         if len(set(self.nodes)) != len(self.nodes):

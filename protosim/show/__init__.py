@@ -62,6 +62,11 @@ def subject(story: Story) -> str:
     return ", mutated: ".join(filter(None, (story.protocol, ", ".join(story.mutants))))
 
 
+def heading(story: Story, node: str) -> str:
+    """What stands above a node's lane."""
+    return f"{node} lies" if node in story.liars else node
+
+
 def brief(m: Moment) -> str:
     """What happened, in a word or two, for the diagram."""
     return m.kind if m.kind in ("start", "crash", "restart") else m.what

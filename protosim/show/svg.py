@@ -16,6 +16,7 @@ from protosim.show import (
     Markup,
     brief,
     element,
+    heading,
     headline,
     lost_at,
     notes,
@@ -165,7 +166,7 @@ def names(story: Story, at: Layout, y: int) -> Iterable[Markup]:
     """A box per node."""
     room = at.lane - 14
     for node in story.nodes:
-        name = shorten(node, int(room / 8))
+        name = shorten(heading(story, node), int(room / 8))
         width = max(40, min(room, 9 * len(name) + 16))
         yield element(
             "rect", x=at.x[node] - width // 2, y=y - 17, width=width, height=25, rx=5, class_="box"

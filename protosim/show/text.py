@@ -15,6 +15,7 @@ from protosim.show import (
     Lost,
     Tone,
     brief,
+    heading,
     headline,
     is_global,
     lost_at,
@@ -262,7 +263,7 @@ def rows(story: Story, sheet: Sheet) -> Iterable[Row]:
 def names(story: Story, sheet: Sheet) -> Row:
     row: Row = [(" ", "")] * sheet.edge
     for node, x in sheet.lanes.items():
-        name = clip(node, sheet.gap - 1)
+        name = clip(heading(story, node), sheet.gap - 1)
         put(row, max(0, x - (len(cells(name)) - 1) // 2), name, BOLD)
     return row
 
