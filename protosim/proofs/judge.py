@@ -199,7 +199,8 @@ class _Reading:
         return self.verdict.outcomes.get((self.answer.module.name, declaration.name), nothing)
 
     def _below(self, declaration: Declaration) -> Iterator[Declaration]:
-        """Every other declaration that it rests on, directly or not."""
+        """Every other declaration that it rests on, directly or not: what it names, and all types, named or not."""
+        yield from (d for d in self.answer.module.declarations if d.kind in ("type", "datatype"))
         known = {d.name: d for d in self.answer.module.declarations if d.kind != "import"}
         seen, todo = {declaration.name}, [declaration]
         while todo:

@@ -19,7 +19,7 @@ from protosim.proofs.judge import Broken, Judgement, Lemma
 from protosim.proofs.problem import Problem
 from protosim.score.result import SCHEMA, Result
 
-LARGEST_ANSWER = 2 << 20  # bytes
+LARGEST_ANSWER = 1 << 20  # bytes
 ISOLATION = "not run: the verifier reads it"
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from protosim.adapters.dafny import tool
 from protosim.score.proof import ProofResult, score
+from tests.cli.conftest import cli as cli
 
 TINY = Path(__file__).parent / "tiny"
 

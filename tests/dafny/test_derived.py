@@ -9,7 +9,7 @@ from protosim.errors import UserError
 from protosim.proofs import derive
 from protosim.proofs.problem import load
 from protosim.score import score
-from tests.cli.conftest import Cli, cli  # noqa: F401
+from tests.cli.conftest import Cli
 from tests.dafny.conftest import TINY
 
 PROOF = """module M {
@@ -47,7 +47,7 @@ def test_a_piece_is_taken_out_with_what_joins_it(piece: str, before: str, after:
     assert derive.without(PROOF, [derive.pieces(PROOF)[piece]]) == PROOF.replace(before, after, 1)
 
 
-def test_a_problem_is_made_from_a_proof_and_certified(dafny: tool.Dafny, tmp_path: Path, cli: Cli) -> None:  # noqa: F811
+def test_a_problem_is_made_from_a_proof_and_certified(dafny: tool.Dafny, tmp_path: Path, cli: Cli) -> None:
     made = cli("task", "new", "--from", TINY, "--drop", "EndsAlike.1", "-o", "made", "--json")
     assert (made.code, made.data["required"]) == (0, ["Composes"])
     problem = load("made")
@@ -63,14 +63,14 @@ def test_a_problem_is_made_from_a_proof_and_certified(dafny: tool.Dafny, tmp_pat
 
 
 @pytest.mark.usefixtures("dafny")
-def test_a_piece_that_nothing_misses_makes_no_problem(cli: Cli) -> None:  # noqa: F811
+def test_a_piece_that_nothing_misses_makes_no_problem(cli: Cli) -> None:
     refused = cli("task", "new", "--from", TINY, "--drop", "WithinAfter", "-o", "made")
     assert (refused.code, Path("made").exists()) == (3, False)
     assert "Nothing misses WithinAfter" in refused.err
 
 
 @pytest.mark.usefixtures("dafny")
-def test_problems_are_checked(cli: Cli) -> None:  # noqa: F811
+def test_problems_are_checked(cli: Cli) -> None:
     checked = cli("task", "check", TINY, "--json")
     [certificate] = checked.data["certificates"]
     assert (checked.code, certificate["faults"]) == (0, [])
@@ -89,13 +89,13 @@ def test_problems_are_checked(cli: Cli) -> None:  # noqa: F811
         (("make",), "invalid choice"),
     ],
 )
-def test_what_cannot_be_made_is_said_in_a_sentence(words: tuple[str, ...], says: str, cli: Cli) -> None:  # noqa: F811
+def test_what_cannot_be_made_is_said_in_a_sentence(words: tuple[str, ...], says: str, cli: Cli) -> None:
     refused = cli("task", *words)
     assert refused.code == 3
     assert says in refused.err
 
 
-def test_pieces_are_listed(cli: Cli) -> None:  # noqa: F811
+def test_pieces_are_listed(cli: Cli) -> None:
     assert cli("task", "new", "--from", TINY).out.split() == [
         *("StaysWithin", "WithinAfter", "EndsAlike.1", "EndsAlike.2", "Composes"),
     ]

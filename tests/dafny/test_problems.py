@@ -1,7 +1,7 @@
 """Every proof problem: its reference proves it, nothing less does, and its specification is not too weak.
 
-To try all of this takes minutes of CPU: `make proofs` does it, and writes certificates. Here they are checked to be about
-the files that are there. The references are verified anew, and one weakened specification of them all.
+To try all of this takes minutes of CPU: `make proofs` does it, and writes certificates. Here they are checked to be
+about the files that are there. The references are verified anew, and one weakened specification of them all.
 """
 
 import tomllib

@@ -135,9 +135,9 @@ def test_a_statement_is_restated_and_calls_the_answers_lemma() -> None:
     against = assembly.interface(spec, skeleton, ["L"])
     text, owners = assembly.wrapper(against, against.required)
     assert "lemma {:induction n} L<T>(n: nat, m: map<T, nat>) returns (r: nat, s: T)" in text
-    assert "requires P(n) ensures r !in {n}\n{ r, s := P.L(n, m); }" in text
+    assert "requires P(n) ensures r !in {n}\n{ r, s := TheAnswer.L(n, m); }" in text
     assert {text.split("\n")[line - 1].strip() for line, name in owners.items() if name == "L"} >= {
-        "{ r, s := P.L(n, m); }"
+        "{ r, s := TheAnswer.L(n, m); }"
     }
 
 

@@ -13,6 +13,7 @@ from protosim.errors import UserError
 from protosim.proofs import judge as judging
 from protosim.proofs import problem as problems
 from protosim.score import proof, rescore, score
+from tests.cli.conftest import Cli
 from tests.dafny.conftest import TINY, Judge
 
 SKELETON = (TINY / "skeleton.dfy").read_text("utf-8")
@@ -218,6 +219,35 @@ def test_an_answer_that_breaks_the_verifier_is_no_reason_for_no_score(
     result = judge(with_more(reference, BREAKS_DAFNY))
     assert (result.stage, result.score) == ("compile_error", 0)
     assert "breaks down over it" in result.sentence
+
+
+# -- The command ---------------------------------------------------------------------------------------
+
+
+def test_the_command_hands_out_and_says_what_is_missing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert cli("score", TINY, "--handout", "answer.dfy").code == 0
+    assert Path("answer.dfy").read_text("utf-8") == SKELETON
+    unmodified = cli("score", TINY, "answer.dfy")
+    assert (unmodified.code, unmodified.err) == (1, "")
+    assert "not solved, score 0 (unmodified" in unmodified.out
+    assert "not isolated" not in unmodified.out
+    Path("answer.dfy").write_text(SKELETON.replace("{ }", "{ assume false; }", 1), "utf-8")
+    cheated = cli("score", TINY, "answer.dfy")
+    assert cheated.code == 1
+    assert "StaysWithin  cheated    line 10: `assume` takes for granted what is to be proved" in cheated.out
+    assert cli("score", TINY, "answer.dfy", "--json").data["progress"]["lemmas"]["Composes"]["state"] == "unchecked"
+    Path("answer.dfy").write_text(SKELETON.replace("{ }", "{ assert true; }"), "utf-8")
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    missing = cli("score", TINY, "answer.dfy")
+    assert (missing.code, missing.out.count("\n")) == (3, 0)
+    assert missing.err.startswith("No score: infra_error: Dafny is needed and was not found. Install Debian's dafny")
+    assert missing.err.count("\n") == 1
+
+
+def test_proofs_are_listed_among_the_tasks(cli: Cli) -> None:
+    assert set(problems.names()) <= {row["name"] for row in cli("list", "tasks", "--json").data["tasks"]}
 
 
 def test_a_task_that_there_is_not_is_told_the_nearest(tmp_path: Path) -> None:

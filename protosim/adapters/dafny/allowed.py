@@ -18,7 +18,7 @@ ALLOWED = {
     *("ghost", "returns", "requires", "ensures", "decreases"),
     *("var", "if", "then", "else", "match", "case", "assert", "by", "calc", "forall", "exists", "reveal", "return"),
     *("true", "false", "in", "as", "is", "old"),
-    *("bool", "int", "nat", "real", "ORDINAL", "set", "iset", "seq", "map", "imap", "multiset"),
+    *("bool", "int", "nat", "real", "set", "iset", "seq", "map", "imap", "multiset"),
 }
 TRUSTED = {  # what Dafny would believe without a proof, or leave out
     "assume": "takes for granted what is to be proved",
@@ -31,10 +31,11 @@ RESERVED = {
     *("copredicate", "export", "extends", "for", "fresh", "inductive", "invariant", "iterator", "label", "method"),
     *("modifies", "modify", "new", "newtype", "null", "object", "print", "protected", "provides", "reads", "refines"),
     *("reveals", "static", "string", "this", "trait", "twostate", "unchanged", "while", "witness", "yield", "yields"),
+    "ORDINAL",
 }
 NUMBERED = re.compile(r"(?:bv|array)\d*")
 ATTRIBUTES = {"trigger", "induction", "opaque", "fuel"}
-OPERANDS_END = {")", "]", "}", "|", "true", "false", "bool", "int", "nat", "real", "ORDINAL"}
+OPERANDS_END = {")", "]", "}", "|", "true", "false", "bool", "int", "nat", "real"}
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from protosim.adapters.dafny import allowed, tokens
 from protosim.adapters.dafny.declarations import Declaration, Module, modules, parse
 from protosim.adapters.dafny.tokens import Unreadable
 
-WRAPPER = "RequiredLemmas"
+WRAPPER, ALIAS = "RequiredLemmas", "TheAnswer"
 ANSWER_FILE, SPEC_FILE, WRAPPER_FILE = "answer.dfy", "specification.dfy", "required.dfy"
 
 
@@ -80,13 +80,23 @@ def _first(error: Unreadable, offences: Sequence[allowed.Offence]) -> Unreadable
 
 def without_module(bare: str, name: str) -> str:
     """The text with blanks for each module of that name, whatever is in it."""
-    while head := re.search(rf"\bmodule\s+{name}\s*\{{", bare):
-        depth, end = 1, head.end()
-        while depth and end < len(bare):
-            depth += {"{": 1, "}": -1}.get(bare[end], 0)
-            end += 1
-        bare = bare[: head.start()] + re.sub(r"[^\n]", " ", bare[head.start() : end]) + bare[end:]
-    return bare
+    parts: list[str] = []
+    at = 0
+    while head := re.compile(rf"\bmodule\s+{name}\s*\{{").search(bare, at):
+        end = _closed(bare, head.end())
+        parts += [bare[at : head.start()], re.sub(r"[^\n]", " ", bare[head.start() : end])]
+        at = end
+    return "".join([*parts, bare[at:]])
+
+
+def _closed(bare: str, at: int) -> int:
+    """Behind the brace that closes one that is open here; the end, if none does."""
+    depth = 1
+    for brace in re.compile(r"[{}]").finditer(bare, at):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return len(bare)
 
 
 def _strangers(parts: Sequence[Module], proof: Module) -> Iterator[allowed.Offence]:
@@ -117,11 +127,11 @@ def _misplaced(module: Module, against: Interface) -> Iterator[allowed.Offence]:
 
 def wrapper(against: Interface, lemmas: Sequence[Declaration]) -> tuple[str, dict[int, str]]:
     """The module that restates these lemmas, and which of its lines belong to which lemma."""
-    lines = [f"module {WRAPPER} {{", f"import opened {against.spec_module}", f"import P = {against.proof_module}"]
+    lines = [f"module {WRAPPER} {{", f"import opened {against.spec_module}", f"import {ALIAS} = {against.proof_module}"]
     owners: dict[int, str] = {}
     for lemma in lemmas:
         parameters, results = lemma.arguments()
-        call = f"P.{lemma.name}({', '.join(parameters)});"
+        call = f"{ALIAS}.{lemma.name}({', '.join(parameters)});"
         body = f"{{ {', '.join(results)} := {call} }}" if results else f"{{ {call} }}"
         text = [*against.statement(lemma).split("\n"), body]
         owners |= {len(lines) + n: lemma.name for n in range(1, len(text) + 1)}
