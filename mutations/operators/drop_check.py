@@ -2,13 +2,14 @@
 
 The commonest drift: what the paper demands is forgotten, and nothing complains until the schedule
 that needed it comes along. Comments beside and above the check go with it. Where the check was the
-only one, `holds()` is left, which is always true.
+only one nothing asks any more: what was done if it held is done, what was done if not is gone.
 """
 
 from collections.abc import Iterator
 
 import libcst as cst
 
+from mutations.always import settled
 from mutations.entry import DriftKind
 from mutations.operators import Change, Over
 from mutations.syntax import is_holds, nodes
@@ -54,7 +55,54 @@ def may_elect(self, candidate):
 """,
         """
 def may_elect(self, candidate):
-    return holds()
+    return True
+""",
+    ),
+    (
+        """
+def handle_append(self, m):
+    accepted = holds(
+        prev_log_matches=m.prev in self.log,  # §5.3
+    )
+    if not accepted:
+        self.refuse(m)
+        return
+    self.store(m.entries)
+""",
+        """
+def handle_append(self, m):
+    self.store(m.entries)
+""",
+    ),
+    (
+        """
+def handle_vote(self, m):
+    if m.granted and holds(still_candidate=self.role == CANDIDATE):
+        self.votes.add(m.voter)
+    kept = self.log[m.base :] if holds(log_matches=m.base in self.log) else ()
+    self.reset(kept)
+""",
+        """
+def handle_vote(self, m):
+    if m.granted:
+        self.votes.add(m.voter)
+    kept = self.log[m.base :] if holds(log_matches=m.base in self.log) else ()
+    self.reset(kept)
+""",
+    ),
+    (
+        """
+def may_elect(self, candidate):
+    if holds(log_up_to_date=candidate >= self.last_position()):  # §5.4.1
+        # Grant it.
+        self.voted_for = candidate
+    else:
+        self.refuse(candidate)
+""",
+        """
+def may_elect(self, candidate):
+    # Grant it.
+    self.voted_for = candidate
 """,
     ),
 )
@@ -64,16 +112,16 @@ def changes(function: cst.FunctionDef, module: cst.Module) -> Iterator[Change]:
     for call in nodes(function):
         if isinstance(call, cst.Call) and is_holds(call):
             for place, arg in enumerate(call.args):
-                if arg.keyword is not None:
+                if arg.keyword is not None and len(call.args) > 1:
                     yield Change(arg.keyword.value, ((call, _without(call, place)),))
+                elif arg.keyword is not None:
+                    yield Change(arg.keyword.value, ((function, settled(function, call)),))
 
 
 def _without(call: cst.Call, place: int) -> cst.Call:
     """The gap before the argument closes: what stood behind it moves up to where it stood."""
     args = list(call.args)
     dropped = args.pop(place)
-    if not args:
-        return call.with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
     last = place == len(args)
     if place == 0:
         gap = _joined(call.whitespace_before_args, _behind(dropped), last)

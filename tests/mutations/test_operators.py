@@ -101,6 +101,46 @@ def test_a_check_dropped_from_one_line_leaves_no_stray_layout(before: str) -> No
     )
 
 
+ALONE = "    {}\n    self.end()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if not holds(a=m.a):\n        return", ""),
+        ("if holds(a=m.a):  # why\n        # inside\n        self.go()", "# inside\n    self.go()"),
+        ("if holds(a=m.a):\n        self.go()\n    else:\n        self.stay()", "self.go()"),
+        ("if not holds(a=m.a):\n        self.go()\n    else:\n        self.stay()", "self.stay()"),
+        ("if not holds(a=m.a):\n        self.go()\n    elif m:\n        self.stay()", "if m:\n        self.stay()"),
+        ("if m:\n        self.go()\n    elif holds(a=m.a):  # why\n        self.stay()",
+         "if m:\n        self.go()\n    else:\n        self.stay()"),
+        ("if m:\n        self.go()\n    elif not holds(a=m.a):\n        self.stay()", "if m:\n        self.go()"),
+        ("if m or not holds(a=m.a):\n        self.go()", "if m:\n        self.go()"),
+        ("if m and holds(a=m.a):\n        self.go()", "if m:\n        self.go()"),
+        ("if holds(a=m.a) or m:\n        self.go()", "self.go()"),
+        ("x = m if holds(a=m.a) else None\n    self.go(x)", "x = m\n    self.go(x)"),
+        ("ok = holds(a=m.a)\n    if not ok:\n        return", ""),
+        ("ok = holds(a=m.a)\n    self.go(ok, self.ok)", "self.go(True, self.ok)"),
+        ("ok = m and holds(a=m.a)\n    if ok:\n        self.go()", "ok = m\n    if ok:\n        self.go()"),
+        ("x = self.has.get(m)\n    if holds(a=x == m):\n        self.go()", "self.go()"),
+        ("x = self.has.pop(m)\n    if holds(a=x == m):\n        self.go()", "x = self.has.pop(m)\n    self.go()"),
+    ],
+)  # fmt: skip
+def test_what_rests_on_the_only_check_goes_with_it(before: str, after: str) -> None:
+    given, expected = (f"def f(self, m):\n{ALONE.format(text)}" for text in (before, after))
+    assert changed(given, "f/drop-check/a") == expected.replace("    \n", "")
+
+
+def test_what_is_never_reached_without_the_check_goes_with_it() -> None:
+    given = "def f(self, m):\n    if holds(a=m.a):\n        return 1\n    self.end()\n"
+    assert changed(given, "f/drop-check/a") == "def f(self, m):\n    return 1\n"
+
+
+def test_a_variable_that_is_set_twice_is_left() -> None:
+    given = "def f(self, m):\n    ok = holds(a=m.a)\n    if m:\n        ok = False\n    return ok\n"
+    assert changed(given, "f/drop-check/a") == given.replace("holds(a=m.a)", "True")
+
+
 def test_checks_of_observers_are_no_sites() -> None:
     source = """
 class Figure3(Observer):
@@ -349,19 +389,29 @@ def test_a_mutant_differs_from_the_original_in_one_function_only(source: str) ->
 
 @settings(deadline=None, max_examples=10)
 @given(protocols())
-def test_dropping_checks_is_deleting_keywords_and_their_comments(source: str) -> None:
-    wanted: list[str] = []
+def test_dropping_one_of_several_checks_is_deleting_its_keyword_and_comments(source: str) -> None:
+    wanted: dict[str, str] = {}
     for call in ast.walk(tree := ast.parse(source)):
-        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "holds":
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "holds" and len(call.keywords) > 1:
             for keyword in (keywords := call.keywords):
                 call.keywords = [k for k in keywords if k is not keyword]
-                wanted.append(ast.dump(tree))
+                wanted[str(keyword.arg)] = ast.dump(tree)
             call.keywords = keywords
-    found = sites(source, "drop-check")
-    assert sorted(ast.dump(ast.parse(mutate(source, s))) for s in found) == sorted(wanted)
-    for site in found:
-        left = [c for c in comments(source) if c != f" of {site.which}"]
-        assert comments(mutate(source, site)) == left
+    found = {site.which: site for site in sites(source, "drop-check")}
+    for which, tree_without in wanted.items():
+        mutant = mutate(source, found[which])
+        assert ast.dump(ast.parse(mutant)) == tree_without
+        assert comments(mutant) == [c for c in comments(source) if c != f" of {which}"]
+
+
+@settings(deadline=None, max_examples=20)
+@given(protocols())
+def test_dropping_the_only_check_leaves_no_trace_of_it(source: str) -> None:
+    for site in sites(source, "drop-check"):
+        mutant = ast.parse(mutate(source, site))
+        calls = [node for node in ast.walk(mutant) if isinstance(node, ast.Call)]
+        assert all(call.keywords for call in calls if getattr(call.func, "id", "") == "holds")
+        assert site.which not in [keyword.arg for call in calls for keyword in call.keywords]
 
 
 @settings(deadline=None, max_examples=10)
