@@ -271,6 +271,14 @@ DECISIONS = (
         ),
     ),
     Mutation(
+        id="two_phase_commit.recover_reads_the_end",
+        title="A restart reads the last records of the log alone, and has forgotten what is older.",
+        kind=DriftKind.LOST_DURABILITY,
+        breaks=("ac2_irrevocability", "isolation", "ac1_agreement", "durability"),
+        clause="What is known after a restart is what the DT log says, all of it. BHG §7.4, recovery",
+        edits=(Replace("recover", "self.disk.log", "self.disk.log[-12:]"),),
+    ),
+    Mutation(
         id="two_phase_commit.recover_aborts_what_is_in_doubt",
         title="A participant that restarts in doubt aborts, since it cannot know the decision.",
         kind=DriftKind.INVERTED_DECISION,

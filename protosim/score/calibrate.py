@@ -5,7 +5,8 @@ A run of kind "kill" is taken if over all subsets of the task's bugs (of an `imp
 the wrong implementations) it fails if and only if its own bug is in the subset: for a seed, let `by` be the event by
 which every subset with the bug has failed, and `until` the first event at which one without it fails; where `by` comes
 well before `until`, a run that ends between them is such a run. Other runs are taken if the reference passes them with
-room to spare. It takes minutes: seeds that need one bug and excuse all others are rare.
+room to spare. In each run of a recipe that names a cause, that mutant fails by itself. It takes minutes: seeds that
+need one bug and excuse all others are rare.
 """
 
 import argparse
@@ -136,8 +137,9 @@ def attempt(task: Task, recipe: Recipe, using: Secret, counter: int) -> Found | 
     scenario = recipe.scenario(task.protocol, seed, recipe.events)
     if recipe.kind == "kill":
         found = try_kill(_programs, recipe, scenario)
-        return found if found and shows(recipe.cause, task.protocol, scenario, found) else None
-    return try_plain(_programs[frozenset()], recipe, scenario)
+    else:
+        found = try_plain(_programs[frozenset()], recipe, scenario)
+    return found if found and shows(recipe.cause, task.protocol, scenario, found) else None
 
 
 def search(task: Task, recipe: Recipe, using: Secret, workers: Executor) -> Iterator[SubRun]:

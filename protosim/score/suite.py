@@ -23,6 +23,7 @@ import cattrs
 
 from protosim import paths
 from protosim.errors import UserError
+from protosim.keys import derive
 from protosim.program import nearest
 from protosim.scenario import Choice, Scenario
 
@@ -41,11 +42,11 @@ class Recipe:
     name: str
     kind: Kind
     kills: str = ""  # kill: the bug that its runs detect
-    cause: str = ""  # kill: a part of that bug, a mutant itself, that its runs detect alone
+    cause: str = ""  # a mutant that fails in its runs too: kill: a part of that bug; else: what a repair may get wrong
     despite: tuple[str, ...] = ()  # kill: bugs of an `impl` task that break nearly every run, and so its runs too
     per_test: int = 1
     nodes: int = 3
-    switches: dict[str, Any] = attrs.field(factory=dict)
+    switches: dict[str, Any] = attrs.field(factory=dict)  # of a list each run draws one
     scheduler: dict[str, Any]  # name, parameters
     faults: tuple[dict[str, Any], ...] = ()
     events: int  # at most
@@ -59,13 +60,17 @@ class Recipe:
             protocol=protocol,
             seed=seed,
             nodes=self.nodes,
-            switches=self.switches,
+            switches={name: _drawn(value, derive(seed, "switch", name)) for name, value in self.switches.items()},
             scheduler=_choice(self.scheduler),
             faults=tuple(_choice(fault) for fault in self.faults),
             events=events,
             horizon=self.horizon,
             heal=self.heal,
         )
+
+
+def _drawn(value: Any, bits: int) -> Any:
+    return value[bits % len(value)] if isinstance(value, list) else value
 
 
 def _choice(raw: dict[str, Any]) -> Choice:
