@@ -1,8 +1,7 @@
 """Forgery: a liar makes up signatures of others, which do not verify. It hopes for somebody who does not look.
 
-A share (`per_mille`) of its messages is forged. What it says it then says in the name of another as well; or, where a
-message holds what others have signed, it rewrites that: one number, digest or list becomes another one in all places,
-so that the parts still fit together.
+A share (`per_mille`) of what it says and hears it says again: in the name of another than who has signed it, or
+rewritten, one number, digest or list for another in all places, so that the parts still fit together.
 
 >>> from protosim.api import signed, value
 >>> from protosim.byzantine import Memory
@@ -26,7 +25,7 @@ from zlib import crc32
 import attrs
 
 from faults._lies import common, in_the_name_of
-from protosim.byzantine import Memory, Sends, Tactic
+from protosim.byzantine import Memory, Sends, Tactic, heard
 from protosim.keys import Draw, mix
 from protosim.values import Value, signatures
 
@@ -77,19 +76,25 @@ def rewritten(x: Any, bits: int, memory: Memory) -> Any:
 
 class Forgery(Tactic):
     def lie(self, world: Any, at: int, sends: Sends) -> Sends:
-        forged = [(to, self.forged(world, world.ids[at], to, m)) for to, m in sends]
+        """What it says, and what it has just heard: that it tells to whom it heard it from, and to somebody else."""
+        told = [*sends]
+        for src, m in heard(world):
+            told += [(src, m), (world.replicas[self.bits(world, src) % len(world.replicas)], m)]
+        forged = [(to, self.forged(world, world.ids[at], to, m)) for to, m in told if to != world.ids[at]]
         return [*sends, *((to, m) for to, m in forged if m is not None)]
 
     def forged(self, world: Any, me: str, to: str, m: Any) -> Any:
-        """What the peer gets beside the message, or None."""
+        """What the peer gets, or None."""
         bits = mix(self.bits(world, f"{me}/{to}") ^ crc32(m.encode()))
-        signers = {each.signer for each in signatures(m)}
+        signers = [each.signer for each in signatures(m)]
         if not signers or bits % 1000 >= self.params["per_mille"]:
             return None
         self.count(world, "byzantine_forgery")
-        if signers == {me} or bits & 1 << 9:
-            return in_the_name_of(world.replicas[(bits >> 10) % len(world.replicas)], me, m)
-        return rewritten(m, bits >> 10, world.byzantine.memory)
+        bits >>= 10
+        if bits & 1:
+            return rewritten(m, bits >> 1, world.byzantine.memory)
+        signer, other = signers[(bits >> 1) % len(signers)], world.replicas[(bits >> 8) % len(world.replicas)]
+        return in_the_name_of(other, signer, m)
 
 
 def make(params: dict[str, int]) -> Tactic:
