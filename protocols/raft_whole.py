@@ -239,7 +239,7 @@ class WholeRaft(MembershipRaft):
     @on(TimeoutNow)
     def handle_timeout_now(self, src: NodeId, m: TimeoutNow) -> None:
         """§3.10. There is a leader, who wants this: no PreVote, and its leave goes to the voters, §4.2.3."""
-        if holds(called_by_leader=m.term == self.disk.term):
+        if holds(timeout_now_current=m.term == self.disk.term):
             self.campaign()
             if self.role is Role.CANDIDATE:
                 self.broadcast(CalledVote(self.disk.term, self.last_index, self.term_at(self.last_index)))

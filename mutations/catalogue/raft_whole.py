@@ -128,12 +128,12 @@ DISTURBANCE = (
         ),
     ),
     Mutation(
-        id="raft_whole.called_by_leader",
+        id="raft_whole.timeout_now_current",
         title="A TimeoutNow of an earlier term deposes the leader of this one.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
         breaks=("leave_was_given", "reads_are_confirmed", "lease_safety", "linearizability"),
         clause="The prior leader sends TimeoutNow to the target. §3.10; stale requests are refused, §3.3",
-        edits=(Site("handle_timeout_now", "drop-check", "called_by_leader"),),
+        edits=(Site("handle_timeout_now", "drop-check", "timeout_now_current"),),
     ),
 )
 
