@@ -9,7 +9,7 @@ Scope    Algorithm 1 for one height after the other, its gossip, decisions for r
 Assumes  n > 3f; f replicas do what they like, but nobody can make another's signature (`signed`). Messages may be lost,
          duplicated, delayed and reordered; correct replicas crash and recover. Safety needs no bound on delays.
 Departs  A height begins when there is a request, as CometBFT does without empty blocks: before, the round is IDLE.
-         valid(v) is asked where a replica prevotes (23, 29): whoever finds 2f + 1 prevotes or precommits (36, 50) knows
+         valid(v) is asked of a new value (23): whoever finds 2f + 1 prevotes or precommits for one (29, 36, 50) knows
          that f + 1 correct replicas have asked.
          The paper's processes do not crash. Here all of Algorithm 1's variables but the message log are durable, with
          the messages that gossip needs, in one write that is synced before any message leaves.
@@ -69,7 +69,7 @@ WAITS = {PROPOSE_TIMEOUT: 2, PREVOTE_TIMEOUT: 1, PRECOMMIT_TIMEOUT: 1}  # in rou
 GROWTH = 10 * MS  # of the patience, a round
 MOST_GROWTH = 100  # rounds
 GOSSIP = "gossip"
-GOSSIP_INTERVAL = (40 * MS, 60 * MS)
+GOSSIP_INTERVAL = (15 * MS, 25 * MS)
 RETRY = "retry"
 RETRY_INTERVAL = (150 * MS, 200 * MS)
 
@@ -228,6 +228,7 @@ class Tendermint(Node[TendermintDisk]):
     log: dict[tuple[type, Height, Round], list[Message]]  # the message log, without repetitions
     done: set[tuple[int, Round]]  # what happens for the first time only: the line, and in which round
     scheduled: dict[Timer, tuple[Height, Round]]  # what a timeout is for
+    gossiped: int  # times
     pending: dict[OpId, Request]  # asked for, and not decided
     executed: int  # requests
     results: dict[OpId, int | None]  # of what is executed
@@ -240,6 +241,7 @@ class Tendermint(Node[TendermintDisk]):
         self.log = {}
         self.done = set()
         self.scheduled = {}
+        self.gossiped = 0
         self.pending = {}
         self.executed = 0
         self.results = {}
@@ -327,7 +329,6 @@ class Tendermint(Node[TendermintDisk]):
                 )
                 if founded:
                     acceptable = holds(
-                        old_value_is_valid=self.is_valid(m.value),  # 29
                         not_locked_later_on_another=self.disk.locked_round <= m.valid_round
                         or self.disk.locked_value == m.value,  # 29
                     )
@@ -511,9 +512,10 @@ class Tendermint(Node[TendermintDisk]):
 
     @on_timeout(GOSSIP)
     def gossip(self) -> None:
-        """Until the height is decided."""
+        """With one peer after the other, until the height is decided."""
         if self.disk.round != IDLE:
-            self.broadcast(Gossip(self.disk.height, self.disk.spread))
+            self.gossiped += 1
+            self.send(self.peers[self.gossiped % len(self.peers)], Gossip(self.disk.height, self.disk.spread))
             self.set_timer(GOSSIP, GOSSIP_INTERVAL)
 
     @on(Gossip)

@@ -41,13 +41,6 @@ PROPOSALS = (
         edits=(Site("prevote_old_value", "drop-check", "polka_in_valid_round"),),
     ),
     Mutation(
-        id="tendermint.old_value_is_valid",
-        title="A value that 2f + 1 have prevoted before is not asked about again.",
-        kind=DriftKind.MISSING_CHECK,
-        clause="valid(v). 29",
-        edits=(Site("prevote_old_value", "drop-check", "old_value_is_valid"),),
-    ),
-    Mutation(
         id="tendermint.not_locked_later_on_another",
         title="A replica gives up its lock for a value that was prevoted before it locked.",
         kind=DriftKind.MISSING_CHECK,
