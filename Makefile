@@ -68,7 +68,7 @@ kills-%: setup
 	$(RUN) -m protosim kills $* --operators --jobs 2
 
 proofs: setup ## certify every proof problem, with every weakened specification; writes docs/proofs.md
-	$(RUN) -m protosim task check --write
+	$(RUN) -m protosim task check --jobs 2 --write
 
 lock: ## pin anew what pyproject.toml asks for (uses uv)
 	uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 \

@@ -6,15 +6,18 @@ the files it was given, and nothing of it outlives the call.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
+POLL = 0.25  # seconds between looks at the output
 LARGEST_FILE = 64 << 20  # bytes of anything that the tool writes, its output included
 
 
@@ -27,28 +30,39 @@ class Limits:
 
 @attrs.frozen
 class Done:
-    """How the tool ended. `code` is None if it was stopped when its time was up."""
+    """How the tool ended. `code` is None if it was stopped."""
 
     code: int | None
     output: str  # stdout and stderr
     files: Mapping[str, str]  # what was asked for and is there
 
 
-def run(command: Sequence[str], files: Mapping[str, str], wanted: Sequence[str], limits: Limits) -> Done:
-    """Run it in a new folder with these files, and return what it said and wrote. Raises OSError if it cannot start."""
+def run(
+    command: Sequence[str],
+    files: Mapping[str, str],
+    wanted: Sequence[str],
+    limits: Limits,
+    until: re.Pattern[str] | None = None,
+) -> Done:
+    """Run it in a new folder with these files, and return what it said and wrote. Raises OSError if it cannot start.
+
+    It is stopped when its time is up, and as soon as `until` is found in its output.
+    """
     folder = Path(tempfile.mkdtemp(prefix="protosim-"))
     try:
         for name, text in files.items():
             (folder / name).write_text(text, "utf-8", newline="\n")
         with (folder / "output").open("wb") as output:
-            code = _run(_limited(command, limits), folder, output.fileno(), limits.seconds)
+            code = _run(_limited(command, limits), folder, output.fileno(), limits.seconds, until)
         found = {name: _text(folder / name) for name in wanted if (folder / name).is_file()}
         return Done(code, _text(folder / "output"), found)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(command: Sequence[str], folder: Path, output: int, seconds: float) -> int | None:
+def _run(
+    command: Sequence[str], folder: Path, output: int, seconds: float, until: re.Pattern[str] | None
+) -> int | None:
     environment = os.environ | {"TMPDIR": str(folder)}
     process = subprocess.Popen(
         command,
@@ -59,9 +73,13 @@ def _run(command: Sequence[str], folder: Path, output: int, seconds: float) -> i
         stderr=output,
         start_new_session=True,
     )
+    deadline = time.monotonic() + seconds
     try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
+        while (left := deadline - time.monotonic()) > 0:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(min(left, POLL) if until else left)
+            if until and until.search(_text(folder / "output")):
+                break
         return None
     finally:
         _end(process)

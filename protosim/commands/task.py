@@ -13,6 +13,7 @@ import attrs
 from protosim import files
 from protosim.adapters.dafny import tool
 from protosim.errors import UserError
+from protosim.options import MOST_JOBS, whole
 from protosim.output import Answer, Output, Status
 from protosim.proofs import derive, page
 from protosim.proofs.certify import Certificate, certify, keep
@@ -27,6 +28,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     add("--from", metavar="PROBLEM", dest="parent", help="new: the problem whose reference proof is taken apart")
     add("--drop", metavar="PIECE", action="append", default=[], help="new: take this out (again for more)")
     add("-o", "--output", metavar="FOLDER", help="new: where to write the problem, a folder that does not exist yet")
+    add("--jobs", type=whole(1, MOST_JOBS), default=1, metavar="N", help="check: so many verifiers at once")
     add("--write", action="store_true", help="check: write certificates beside the problems, and docs/proofs.md")
 
 
@@ -69,7 +71,7 @@ def _check(args: argparse.Namespace, out: Output) -> Answer:
     found: list[Certificate] = []
     for problem in problems:
         with out.progress() as tick:
-            found.append(certify(problem, dafny, lambda says, tick=tick: tick(1, says)))  # type: ignore[misc]
+            found.append(certify(problem, dafny, lambda says, tick=tick: tick(1, says), args.jobs))  # type: ignore[misc]
         _tell(found[-1], out)
         if args.write:
             keep(problem, found[-1])
@@ -81,7 +83,7 @@ def _check(args: argparse.Namespace, out: Output) -> Answer:
 
 
 def _tell(certificate: Certificate, out: Output) -> None:
-    caught = sum(bool(lemmas) for lemmas in certificate.caught.values())
+    caught = sum(map(bool, certificate.caught.values()))
     says = (
         f"{certificate.problem}: {certificate.lemmas} lemmas, proved in {certificate.seconds:g} s of CPU; "
         f"{caught} of {len(certificate.caught)} weakened specifications are noticed"

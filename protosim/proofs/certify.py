@@ -8,6 +8,7 @@ fail: a proof that does not notice says nothing about what was weakened.
 import json
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from hashlib import blake2b
 
@@ -16,8 +17,8 @@ import cattrs
 
 from protosim import files, markdown
 from protosim.adapters.dafny.tool import Dafny
-from protosim.proofs.judge import Judgement, judge
-from protosim.proofs.problem import FILE, Problem
+from protosim.proofs.judge import Judgement, first_failure, judge
+from protosim.proofs.problem import FILE, Problem, SpecMutant
 
 CERTIFICATE = "certificate.json"  # in the problem's folder
 FASTER_THAN = 60  # seconds of CPU, that a reference may take
@@ -36,11 +37,11 @@ class Certificate:
     machine: str
     lemmas: int  # required
     seconds: float  # of CPU, for the reference, on this machine
-    caught: dict[str, tuple[str, ...]]  # each mutant of the specification -> the lemmas that fail then
+    caught: dict[str, str]  # each mutant of the specification -> what fails first in the reference; "" if nothing does
     faults: tuple[str, ...]  # why the problem is not worth asking; none, if it is
 
 
-def certify(problem: Problem, dafny: Dafny, tick: Tick) -> Certificate:
+def certify(problem: Problem, dafny: Dafny, tick: Tick, jobs: int = 1) -> Certificate:
     """Verify the reference, the skeleton, and the reference over each mutant of the specification: minutes of CPU."""
     tick("the reference")
     started = _spent()
@@ -48,10 +49,14 @@ def certify(problem: Problem, dafny: Dafny, tick: Tick) -> Certificate:
     seconds = _spent() - started
     tick("the skeleton")
     empty = judge(problem, problem.skeleton, dafny)
-    caught: dict[str, tuple[str, ...]] = {}
-    for mutant in problem.spec_mutants:
+
+    def first(mutant: SpecMutant) -> str:
         tick(mutant.name)
-        caught[mutant.name] = failing(judge(problem, problem.reference, dafny, spec=problem.mutated(mutant)))
+        return first_failure(problem, problem.mutated(mutant), dafny)
+
+    with ThreadPoolExecutor(jobs) as workers:
+        firsts = list(workers.map(first, problem.spec_mutants))
+    caught = {mutant.name: name for mutant, name in zip(problem.spec_mutants, firsts, strict=True)}
     return Certificate(
         problem=problem.name,
         files=fingerprint(problem),
@@ -93,14 +98,7 @@ def _spent() -> float:
     return times.children_user + times.children_system
 
 
-def failing(judgement: Judgement) -> tuple[str, ...]:
-    """The required lemmas that are not proved."""
-    return tuple(lemma.name for lemma in judgement.lemmas if lemma.state in ("failed", "timed out"))
-
-
-def _faults(
-    whole: Judgement, seconds: float, empty: Judgement, caught: dict[str, tuple[str, ...]]
-) -> Iterator[str]:
+def _faults(whole: Judgement, seconds: float, empty: Judgement, caught: dict[str, str]) -> Iterator[str]:
     if not whole.clean:
         yield f"the reference does not prove it: {whole.sentence}"
     if seconds > FASTER_THAN:
@@ -108,6 +106,6 @@ def _faults(
     for lemma in empty.lemmas:
         if lemma.state == "proved":
             yield f"{lemma.name} needs no proof"
-    for name, lemmas in caught.items():
-        if not lemmas:
+    for name, failed in caught.items():
+        if not failed:
             yield f"the specification with {name} is proved just as well"

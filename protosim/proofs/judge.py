@@ -3,6 +3,7 @@
 An outcome of the verifier is worth what it rests on: a lemma whose proof calls one that is not proved is not proved.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
@@ -17,6 +18,7 @@ from protosim.adapters.dafny.tool import Dafny, Verdict
 from protosim.proofs.problem import Problem
 
 TIME_OUTS = ("timedout", "outofresource")
+FAILURE = re.compile(rf"(?m)^{re.escape(assembly.ANSWER_FILE)}\(\d+,\d+\): (?:Error|Timed out on)\b.*\n.*\n")
 GAVE_UP = "the verifier gave up within its limits, which does not say that it is wrong"
 
 
@@ -77,7 +79,7 @@ def verify(
         _require_sound(problem, dafny)
         says = "the verifier breaks down over it, and not over the problem's own files"
         return _unchecked(problem, "compile_error", says)
-    if verdict.ended == "killed":
+    if verdict.ended == "stopped":
         return _unchecked(problem, "timeout", f"{GAVE_UP}: {limits.seconds:g} s in all", "timed out")
     if verdict.ended == "rejected":
         return _rejected(problem, verdict, owners)
@@ -88,6 +90,26 @@ def judge(problem: Problem, text: str, dafny: Dafny, *, spec: str | None = None)
     """Both of it."""
     answer = read(problem, text)
     return answer if isinstance(answer, Judgement) else verify(problem, answer, dafny, spec=spec)
+
+
+def first_failure(problem: Problem, spec: str, dafny: Dafny) -> str:
+    """What fails first in the reference over another specification; "" if nothing does.
+
+    Raises Broken if that specification does not resolve.
+    """
+    answer = read(problem, problem.reference)
+    if isinstance(answer, Judgement):
+        raise Broken(f"the reference of {problem.name} is refused: {answer.sentence}")
+    wrapped, _ = assembly.wrapper(problem.interface, problem.interface.required)
+    verdict = tool.verify(assembly.program(answer, spec, wrapped), dafny, stop_at=FAILURE)
+    if verdict.ended in ("rejected", "crashed"):
+        raise Broken(f"a mutant of the specification of {problem.name} is no Dafny: {_first_line(verdict.output)}")
+    for message in verdict.messages:
+        for declaration in answer.module.declarations:
+            if message.file == assembly.ANSWER_FILE and declaration.spans(message.line, message.column):
+                return declaration.name
+    failed = [name for (_, name), outcome in verdict.outcomes.items() if outcome != "correct"]
+    return failed[0] if failed else ""
 
 
 def _require_sound(problem: Problem, dafny: Dafny) -> None:

@@ -22,7 +22,7 @@ def page() -> str:
             found.date,
             str(found.lemmas),
             f"{found.seconds:.1f}",
-            f"{sum(bool(lemmas) for lemmas in found.caught.values())} / {len(found.caught)}",
+            f"{sum(map(bool, found.caught.values()))} / {len(found.caught)}",
         )
         for problem, found in pairs
     ]
@@ -45,9 +45,9 @@ def page() -> str:
 
 def _section(problem: Problem, found: Certificate) -> list[str]:
     lemmas = [("lemma", "what it guarantees"), *((name, problem.meanings.get(name, "")) for name in problem.required)]
-    mutants = [("weakened specification", "what happens in it", "lemmas that fail")]
+    mutants = [("weakened specification", "what happens in it", "fails first")]
     for mutant in problem.spec_mutants:
-        mutants.append((mutant.name, mutant.meaning, ", ".join(found.caught.get(mutant.name, ())) or "none"))
+        mutants.append((mutant.name, mutant.meaning, found.caught[mutant.name] or "nothing"))
     return [
         *("", f"## {problem.name}", "", f"{problem.title}. {problem.source}.", ""),
         *(f"Measured on {found.date} with {found.verifier} ({found.machine}).", ""),

@@ -74,7 +74,7 @@ def test_problems_are_checked(cli: Cli) -> None:
     checked = cli("task", "check", TINY, "--json")
     [certificate] = checked.data["certificates"]
     assert (checked.code, certificate["faults"]) == (0, [])
-    assert certificate["caught"] == {"no_limit": ["StaysWithin"]}
+    assert certificate["caught"] == {"no_limit": "WithinAfter"}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Nothing is compiled. The verdict's limit is Z3's resource count, which does not 
 clock is only there for what that does not count.
 """
 
+import re
 import shutil
 import sysconfig
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ class Dafny:
         if self.major < 4:
             return self._command_2(files, resources)
         return [
-            *(self.executable, "verify", "--cores=1", "--allow-warnings"),
+            *(self.executable, "verify", "--cores=1", "--allow-warnings", "--error-limit=1"),
             *(f"--resource-limit={resources}", f"--verification-time-limit={PATIENCE}"),
             *("--log-format", f"json;LogFileName={LOG}"),
             *files,
@@ -55,7 +56,7 @@ class Dafny:
     def _command_2(self, files: list[str], resources: int) -> list[str]:
         # With noCheating what is claimed needs a body, and `assume` proves nothing.
         return [
-            *(self.executable, "/nologo", "/compile:0", "/noCheating:1", "/verifyAllModules"),
+            *(self.executable, "/nologo", "/compile:0", "/noCheating:1", "/verifyAllModules", "/errorLimit:1"),
             *(f"/rlimit:{resources}", f"/timeLimit:{PATIENCE}", f"/xml:{LOG}"),
             *([f"/z3exe:{self.z3}"] if self.z3 else []),
             *files,
@@ -82,20 +83,24 @@ def _own_z3() -> Path:
 class Verdict:
     """What Dafny said of a program."""
 
-    ended: str  # verified, rejected (it does not parse or resolve), killed (out of time), crashed
+    ended: str  # verified, rejected (it does not parse or resolve), stopped, crashed
     outcomes: Mapping[said.Name, str] = attrs.field(factory=dict)  # correct, errors, timedout, outofresource, ...
     messages: tuple[said.Message, ...] = ()
     output: str = ""
 
 
 def verify(
-    files: Mapping[str, str], dafny: Dafny, resources: int = RESOURCES, limits: confined.Limits = LIMITS
+    files: Mapping[str, str],
+    dafny: Dafny,
+    resources: int = RESOURCES,
+    limits: confined.Limits = LIMITS,
+    stop_at: re.Pattern[str] | None = None,
 ) -> Verdict:
-    """Let Dafny judge these files as one program. Raises OSError if it cannot be started."""
-    done = confined.run(dafny.command(list(files), resources), files, [LOG], limits)
+    """Let Dafny judge these files as one program, or until this is in its output. Raises OSError if it cannot start."""
+    done = confined.run(dafny.command(list(files), resources), files, [LOG], limits, stop_at)
     errors = said.messages(done.output)
     if done.code is None:
-        return Verdict("killed", messages=errors, output=done.output)
+        return Verdict("stopped", messages=errors, output=done.output)
     log = done.files.get(LOG, "")
     try:
         found = said.from_xml(log) if dafny.major < 4 else said.from_json(log)
