@@ -193,21 +193,6 @@ LOCKS = (
             ),
         ),
     ),
-    Mutation(
-        id="tendermint.unlocked_before_it_is_decided",
-        title="A replica that decides gives up its lock, and writes the decision afterwards.",
-        kind=DriftKind.PERSIST_AND_SEND_SWAPPED,
-        breaks=("lock_safety",),
-        clause="decision[h] = v, and then the next height and the reset. 51 to 53",
-        edits=(
-            Replace(
-                "conclude",
-                "self.disk.decision.append(decision)\nself.sync()",
-                "self.disk.write(locked_value=None, locked_round=NO_ROUND)\nself.sync()\n"
-                "self.disk.decision.append(decision)\nself.sync()",
-            ),
-        ),
-    ),
 )
 
 VOTES = (
