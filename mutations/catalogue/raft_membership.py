@@ -95,7 +95,13 @@ IN_FORCE = (
         id="raft_membership.in_force_when_committed",
         title="A configuration is in force only when it is committed.",
         kind=DriftKind.INVERTED_DECISION,
-        breaks=("joint_consensus_ends", "quorums_overlap", "removed_leader_steps_down", "state_machine_safety"),
+        breaks=(
+            "joint_consensus_ends",
+            "durability",
+            "quorums_overlap",
+            "removed_leader_steps_down",
+            "state_machine_safety",
+        ),
         clause="A server always uses the latest configuration in its log, whether it is committed or not. §4.1",
         edits=(
             Replace(
@@ -109,7 +115,7 @@ IN_FORCE = (
         id="raft_membership.not_rolled_back",
         title="A configuration stays in force although another leader's entries took its place in the log.",
         kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("joint_consensus_ends", "quorums_overlap"),
+        breaks=("quorums_overlap", "joint_consensus_ends", "durability"),
         clause="A server must be prepared to fall back to the previous configuration in its log. §4.1",
         edits=(
             Replace(
@@ -161,7 +167,7 @@ IN_FORCE = (
         id="raft_membership.snapshot_without_configuration",
         title="The configuration is gone with the entry that a snapshot stands for.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("only_voters_campaign", "quorums_overlap"),
+        breaks=("only_voters_campaign", "quorums_overlap", "durability"),
         clause="A snapshot has the latest configuration as of its last entry. Thesis §5.1",
         edits=(
             Replace("MembershipRaft.configurations", "state is not None and state.configuration is not None", "False"),
@@ -245,7 +251,7 @@ QUORUMS = (
         id="raft_membership.anybody_counts",
         title="A quorum is a number of servers, whoever they are: a removed leader counts itself.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("durability", "leader_completeness"),
+        breaks=("durability", "leader_completeness", "election_safety"),
         clause="A leader that removes itself does not count itself in majorities. §4.2.2",
         edits=(
             Replace(
