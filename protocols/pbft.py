@@ -83,6 +83,19 @@ def most_liars(size: int) -> int:
 # -- Messages ----------------------------------------------------------------------------------------
 
 
+def brief(m: Any) -> str:
+    """As the paper writes messages, with the first bytes of digests."""
+    shown = [_brief(getattr(m, name)) for name, _ in m.FIELDS if name != "valid"]
+    forged = " forged" if m.SIGNED and not m.valid else ""
+    return f"{type(m).__name__}({', '.join(shown)}){forged}"
+
+
+def _brief(x: Any) -> str:
+    if isinstance(x, bytes):
+        return x.hex()[:6]
+    return "[" + ", ".join(map(_brief, x)) + "]" if isinstance(x, tuple) else "none" if x is None else str(x)
+
+
 @signed
 class Request:
     """⟨REQUEST, o, t, c⟩: the client asks for an operation. It has one request at a time, §4.1."""
@@ -90,6 +103,7 @@ class Request:
     command: Command
     timestamp: Timestamp
     signer: NodeId
+    __str__ = brief
 
 
 @signed
@@ -101,6 +115,7 @@ class Reply:
     client: NodeId
     result: int | None
     signer: NodeId
+    __str__ = brief
 
 
 @signed
@@ -111,6 +126,7 @@ class PrePrepare:
     number: Number
     digest: Digest
     signer: NodeId
+    __str__ = brief
 
 
 @message
@@ -119,6 +135,7 @@ class Proposal:
 
     pre_prepare: PrePrepare
     request: Request
+    __str__ = brief
 
 
 @signed
@@ -129,6 +146,7 @@ class Prepare:
     number: Number
     digest: Digest
     signer: NodeId
+    __str__ = brief
 
 
 @signed
@@ -139,6 +157,7 @@ class Commit:
     number: Number
     digest: Digest
     signer: NodeId
+    __str__ = brief
 
 
 @signed
@@ -148,6 +167,7 @@ class Checkpoint:
     number: Number
     digest: Digest
     signer: NodeId
+    __str__ = brief
 
 
 @value
@@ -156,6 +176,7 @@ class Prepared:
 
     pre_prepare: PrePrepare
     prepares: tuple[Prepare, ...]
+    __str__ = brief
 
 
 @signed
@@ -167,6 +188,7 @@ class ViewChange:
     proof: tuple[Checkpoint, ...]  # C: its certificate; nothing for the initial state
     prepared: tuple[Prepared, ...]  # P: for each number above that prepared at i, of the latest view in which it did
     signer: NodeId
+    __str__ = brief
 
 
 @signed
@@ -177,6 +199,7 @@ class NewView:
     view_changes: tuple[ViewChange, ...]  # V
     pre_prepares: tuple[PrePrepare, ...]  # O
     signer: NodeId
+    __str__ = brief
 
 
 @value
@@ -185,6 +208,7 @@ class State:
 
     registers: tuple[tuple[str, int], ...]
     replies: tuple[tuple[NodeId, Timestamp, int | None], ...]  # the last to each client
+    __str__ = brief
 
 
 @value
@@ -193,6 +217,7 @@ class Snapshot:
 
     number: Number
     state: State
+    __str__ = brief
 
 
 @message
@@ -208,6 +233,7 @@ class FetchedState:
 
     snapshot: Snapshot
     proof: tuple[Checkpoint, ...]
+    __str__ = brief
 
 
 @message
@@ -215,11 +241,13 @@ class FetchRequest:
     """A replica lacks a request: in NEW-VIEWs there are digests only."""
 
     digest: Digest
+    __str__ = brief
 
 
 @message
 class FetchedRequest:
     request: Request
+    __str__ = brief
 
 
 def slot_of(m: PrePrepare | Prepare | Commit) -> Slot:

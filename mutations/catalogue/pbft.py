@@ -70,7 +70,7 @@ NORMAL_CASE = (
         id="pbft.pre_prepare_within_water_marks",
         title="A backup accepts PRE-PREPAREs with numbers that a stable checkpoint covers, or that are far ahead.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("one_digest_in_view", "agreement_across_views"),
+        breaks=("one_digest_in_view", "prepared_agreement", "agreement_across_views"),
         clause="The sequence number is between a low water mark, h, and a high water mark, H. §4.2",
         edits=(Site("handle_pre_prepare", "drop-check", "pre_prepare_within_water_marks"),),
     ),
