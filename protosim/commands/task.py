@@ -18,7 +18,7 @@ from protosim.output import Answer, Output, Status
 from protosim.proofs import derive, page
 from protosim.proofs.certify import Certificate, certify, keep
 from protosim.proofs.judge import Broken
-from protosim.proofs.problem import load, names
+from protosim.proofs.problem import Problem, load, names
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +70,7 @@ def _check(args: argparse.Namespace, out: Output) -> Answer:
     dafny = tool.find()
     found: list[Certificate] = []
     for problem in problems:
-        with out.progress() as tick:
-            found.append(certify(problem, dafny, lambda says, tick=tick: tick(1, says), args.jobs))  # type: ignore[misc]
+        found.append(_certified(problem, dafny, args.jobs, out))
         _tell(found[-1], out)
         if args.write:
             keep(problem, found[-1])
@@ -80,6 +79,11 @@ def _check(args: argparse.Namespace, out: Output) -> Answer:
         out.say(f"Wrote {page.PATH}, and certificates beside the problems.")
     status: Status = "violation" if any(certificate.faults for certificate in found) else "ok"
     return Answer(status, {"certificates": [attrs.asdict(certificate) for certificate in found]})
+
+
+def _certified(problem: Problem, dafny: tool.Dafny, jobs: int, out: Output) -> Certificate:
+    with out.progress() as tick:
+        return certify(problem, dafny, lambda says: tick(1, says), jobs)
 
 
 def _tell(certificate: Certificate, out: Output) -> None:
