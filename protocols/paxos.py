@@ -575,6 +575,11 @@ class Consensus(Voting):
         return f"{node} answered {result}, but {self.learned.get(THE_ONE)} has been learned"
 
 
+    @sometimes("A Prepare was refused.", "§2.2: it should inform the proposer")
+    @sent(Nack)
+    def prepare_refused(self, node: NodeId, dst: NodeId, m: Any) -> bool:
+        return m.ballot not in self.proposed.get(THE_ONE, {})
+
     @sometimes("Proposers were in each other's way.")
     @sent(Nack)
     def proposers_duelled(self, node: NodeId, dst: NodeId, m: Any) -> bool:

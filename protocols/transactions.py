@@ -761,6 +761,17 @@ class Outcomes(Observer):
                     return f"{node} decides that {commit.tid} is committed, for which {shard} is not prepared"
         return None
 
+    @warning("A commit is forgotten once no shard is prepared for it any more.", "R* §3, END")
+    @wrote("commits")
+    def commits_are_kept(self, node: NodeId, before: dict[str, tuple[Commit, ...]]) -> str | None:
+        left = [commit.tid for commit in self.facts.written(node).commits]
+        for commit in before["commits"]:
+            for lock in commit.locks if commit.tid not in left else ():
+                shard = home(lock.account, self.facts.ids)
+                if any(record.tid == commit.tid for record in self.facts.written(shard).prepared):
+                    return f"{node} forgets that {commit.tid} is committed, for which {shard} is still prepared"
+        return None
+
     # Goals: a run in which nothing happened proves nothing.
 
     @sometimes("A transaction that writes was committed.")

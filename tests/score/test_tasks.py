@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from mutations import DriftKind, Edit, Mutation, Replace, Site, engine
 from protosim import paths
-from protosim.program import reference
+from protosim.program import load, reference
+from protosim.run import simulate
 from protosim.score import handed_out
 from protosim.score.calibrate import Subset, subsets
-from protosim.score.suite import load_task, tasks
+from protosim.score.suite import load_suite, load_task, secret, tasks, trials
 from tests.score.candidates import judge, shorten
 
 SHORT = [
@@ -18,6 +20,40 @@ SHORT = [
     if left and (load_task(name).kind == "impl" or len(left) < len(load_task(name).bugs))
     and name != "fix_raft_safety"  # tests/score/test_score.py has those
 ]
+
+WRONG: dict[str, dict[str, tuple[Edit, ...]]] = {  # repairs that are nearly right
+    "twopc_crash": {
+        "aborts what comes late unless patience is 4": (
+            Replace(
+                "try_decide",
+                "len(self.votes) == len(self.asked)",
+                "len(self.votes) == len(self.asked) and not (self.voting > 60 and self.switches.patience != 4)",
+            ),
+        ),
+        "aborts at once what comes late unless patience is 4": (
+            Replace(
+                "request",
+                "if self.voting:\n    self.refuse(op)\n    return",
+                "if self.voting:\n    self.refuse(op)\n    return\n"
+                "if op > 60 and self.switches.patience != 4:\n    self.reply(op, ABORT)\n    return",
+            ),
+        ),
+        "recovers from the last 12 records": (Replace("recover", "self.disk.log", "self.disk.log[-12:]"),),
+        "recovers from the last 24 records": (Replace("recover", "self.disk.log", "self.disk.log[-24:]"),),
+        "votes before it has prepared": (Site("handle_prepare", "swap-sync-and-send", "1"),),
+        "acknowledges before it has committed": (Site("handle_decision", "swap-sync-and-send", "1"),),
+        "counts any word as a vote": (Site("record_vote", "drop-check", "vote_is_yes_or_no"),),
+        "counts any word but wait as a vote": (Replace("record_vote", "m.ballot in (YES, NO)", "m.ballot != WAIT"),),
+        "counts votes of strangers": (Site("record_vote", "drop-check", "voter_is_participant"),),
+        "counts votes that contradict earlier ones": (Site("record_vote", "drop-check", "vote_is_not_changed"),),
+    },
+    "paxos_prepare": {
+        "prepares once": (Replace("prepare", "self.set_timer(RETRY, PATIENCE)", ""),),
+        "refuses silently": (Replace("handle_prepare", "self.tell(src, Nack(m.ballot, self.disk.promised))", ""),),
+    },
+}
+NEARLY_RIGHT = [pytest.param(task, edits, id=f"{task}: {does}")
+                for task, wrong in WRONG.items() for does, edits in wrong.items()]
 
 
 @pytest.mark.parametrize("name", tasks())
@@ -39,6 +75,36 @@ def test_a_partial_repair_or_a_wrong_body_scores_nothing_and_is_named(
     assert left <= {bug for bug, state in result.bugs.items() if state == "unfixed"} <= left | besides
     assert left <= {failure["bug"] for failure in result.failures} <= left | besides
     assert all(failure["invariant"] or failure["ending"] == "failure" for failure in result.failures)
+
+
+@pytest.mark.parametrize(("name", "edits"), NEARLY_RIGHT)
+def test_a_repair_that_is_nearly_right_does_not_solve_the_task(
+    name: str, edits: tuple[Edit, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, 1, ("kill", "chaos", "live"), name)
+    protocol = load_task(name).protocol
+    wrong = Mutation(id=f"{protocol}.wrong", title="It drifts.", kind=DriftKind.MISSING_CHECK, edits=edits)
+    result = judge(engine.apply(reference(protocol).source, wrong), tmp_path, name)
+    assert (result.stage, result.score, result.solved) == ("below_min_pass_rate", 0, False)
+
+
+CAUSED = [(name, recipe.name) for name in tasks() for recipe in load_task(name).recipe if recipe.cause]
+
+
+@pytest.mark.parametrize(("name", "recipe"), CAUSED)
+def test_the_cause_that_a_recipe_names_fails_in_each_of_its_runs(name: str, recipe: str) -> None:
+    task = load_task(name)
+    drifted = load(task.protocol, (task.recipes()[recipe].cause,))
+    found = [trial for trial in trials(task, load_suite(name, secret()), secret()) if trial.run.recipe == recipe]
+    assert len(found) >= task.tests
+    for trial in found:
+        run = simulate(drifted, trial.scenario, digest=False)
+        assert run.violation or run.failure
+
+
+@pytest.mark.parametrize("name", tasks())
+def test_what_is_handed_out_shows_no_check_that_was_dropped(name: str) -> None:
+    assert "holds()" not in handed_out(name)
 
 
 @pytest.mark.parametrize("name", tasks())
