@@ -1,5 +1,5 @@
-// Prove that compaction is safe. The specification, LogCompactionSpec, is given; the lemmas below are required as they are
-// stated. Lemmas, functions and predicates of your own may be added.
+// Prove that compaction is safe. The specification, LogCompactionSpec, is given; the lemmas below are required as they
+// are stated. Lemmas, functions and predicates of your own may be added.
 
 module LogCompactionProof {
   import opened LogCompactionSpec
@@ -12,7 +12,7 @@ module LogCompactionProof {
     ensures WellFormed(Append(l, entry))
   { }
 
-  // A commit index that moves stays between the snapshot and the end of the log, and the log stands for what it stood for.
+  // A commit index that moves stays between the snapshot and the end of the log.
   lemma CommitPreservesWellFormed(l: Log, index: nat)
     requires WellFormed(l)
     ensures WellFormed(Commit(l, index))
@@ -74,12 +74,13 @@ module LogCompactionProof {
 
   // ---- Compaction --------------------------------------------------------------------------------------------------
 
-  // A log that has dropped entries dropped committed ones only, and its snapshot is the state that they lead to.
+  // A log drops committed entries only, all of them up to the index, and its snapshot is the state that they lead to.
   lemma CompactOnlyAtCommittedPrefix(l: Log, history: seq<Entry>, index: nat)
     requires Represents(l, history)
     ensures Compact(l, index).snapshot.index <= l.commit
     ensures Compact(l, index).snapshot == TakeSnapshot(history, Compact(l, index).snapshot.index)
     ensures Compact(l, index) != l ==> Compact(l, index).snapshot.index == index
+    ensures l.snapshot.index <= index <= l.commit ==> Compact(l, index).snapshot.index == index
   { }
 
   // Whatever happened to a log since it was compacted, compacting it again, there or below, changes nothing.
@@ -108,7 +109,7 @@ module LogCompactionProof {
 
   // ---- Snapshots from another server -------------------------------------------------------------------------------
 
-  // A log that installs a snapshot of a history with all that it has committed loses none of it, and reads as that history.
+  // A log that installs a snapshot loses nothing that it has committed, and reads as the history of the snapshot.
   lemma InstallKeepsCommitted(l: Log, history: seq<Entry>, sender: seq<Entry>, index: nat, key: int)
     requires Represents(l, history)
     requires index <= |sender| && TermsOrdered(sender) && LogMatching(history, sender)
@@ -120,7 +121,7 @@ module LogCompactionProof {
       && exists now :: Represents(after, now) && l.commit <= |now| && now[..l.commit] == history[..l.commit]
   { }
 
-  // A snapshot of the log's own history takes nothing from it: the entries that follow stay, and a second one changes nothing.
+  // A snapshot of what the log has leaves the entries that follow it, and a second one changes nothing.
   lemma InstallKeepsWhatFollows(l: Log, history: seq<Entry>, sender: seq<Entry>, index: nat)
     requires Represents(l, history)
     requires index <= |sender| && index <= |history| && history[..index] == sender[..index]
@@ -141,7 +142,7 @@ module LogCompactionProof {
 
   // ---- Crashes -----------------------------------------------------------------------------------------------------
 
-  // A crash before, between or after the two writes of a compaction leaves the log as it was or compacted, with the same reads.
+  // A crash at any point of a compaction leaves the log as it was or compacted, with the same reads.
   lemma CrashDuringCompactionLosesNothing(l: Log, index: nat, key: int)
     requires WellFormed(l)
     requires l.snapshot.index <= index <= l.commit

@@ -156,7 +156,7 @@ module LogCompactionSpec {
 
   // ---- The disk, and crashes between two writes --------------------------------------------------------------------
 
-  // `base` is the index before the first entry on the disk. The snapshot is a file of its own, so it may be ahead of it.
+  // `base` is the index before the first entry on the disk. The snapshot is a file of its own, and may be ahead of it.
   // The commit index is not kept.
   datatype Disk = Disk(snapshot: Snapshot, base: nat, entries: seq<Entry>)
 

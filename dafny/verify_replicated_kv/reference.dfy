@@ -1,5 +1,5 @@
-// Prove that the replicated store is one sequential map. The specification, ReplicatedKvSpec, is given; the lemmas below
-// are required as they are stated. Lemmas, functions and predicates of your own may be added.
+// Prove that the replicated store is one sequential map. The specification, ReplicatedKvSpec, is given; the lemmas
+// below are required as they are stated. Lemmas, functions and predicates of your own may be added.
 
 module ReplicatedKvProof {
   import opened ReplicatedKvSpec
@@ -172,6 +172,39 @@ module ReplicatedKvProof {
     ensures Linearizable(Run(n, steps).history, Order(Run(n, steps)))
   {
     RunKeepsHistory(n, steps);
+  }
+
+  // ---- Something happens -------------------------------------------------------------------------------------------
+
+  // The store is not safe by doing nothing: with one of three replicas away, a write is committed, and then read in the
+  // next view.
+  lemma WritesCanBeRead(write: Write, id: nat)
+    requires write.value.Some?
+    ensures exists steps ::
+      var s := Run(3, steps);
+      1 in s.said && ReadDone(id, write.key, write.value, 1) in s.history
+  {
+    var steps := ViewIsChanged(write);
+    var more := [DoBeginRead(1, id, write.key), DoConfirmRead(1, id), DoConfirmRead(2, id), DoFinishRead(1, id)];
+    var read := Read(write.key, 1, 1, {1, 2});
+    RunGoesOn(3, steps, more[0]);
+    RunGoesOn(3, steps + more[..1], more[1]);
+    RunGoesOn(3, steps + more[..2], more[2]);
+    RunGoesOn(3, steps + more[..3], more[3]);
+    assert steps + more[..1] == steps + [more[0]];
+    assert steps + more[..2] == steps + more[..1] + [more[1]];
+    assert steps + more[..3] == steps + more[..2] + [more[2]];
+    assert steps + more == steps + more[..3] + [more[3]];
+    var s := Run(3, steps + more[..3]);
+    assert {} + {1} + {2} == {1, 2};
+    assert |{1, 2}| == 2;
+    assert s.pending[id] == read;
+    assert Committed(s.replicas[1]) == [write];
+    assert [write][..0] == [];
+    assert Replay(map[], [write][..0]) == map[];
+    assert MapOf([write]) == Execute(map[], write);
+    var t := Run(3, steps + more);
+    assert t.history[|s.history|] == ReadDone(id, write.key, write.value, 1);
   }
 
   // ---- Sets and sequences ------------------------------------------------------------------------------------------
@@ -572,7 +605,7 @@ module ReplicatedKvProof {
   }
 
   lemma SaidStays(rs: seq<Replica>, said: map<nat, Said>, rt: seq<Replica>, sayd: map<nat, Said>, v: nat)
-    requires Inv(rs, said) && Grows(rs, said, rt, sayd)
+    requires 0 < |rs| && Inv(rs, said) && Grows(rs, said, rt, sayd)
     requires forall r | 0 <= r < |rs| :: rs[r].normal <= rt[r].normal
     requires v in said && sayd[v].commit == said[v].commit
     ensures SaidOk(rt, sayd, v)
@@ -1545,5 +1578,78 @@ module ReplicatedKvProof {
     } else {
       assert j < |s.history| && s.history[j] == t.history[j];
     }
+  }
+
+  // ---- A run in which something happens ----------------------------------------------------------------------------
+
+  lemma RunGoesOn(n: nat, steps: seq<Step>, step: Step)
+    ensures Run(n, steps + [step]) == Apply(Run(n, steps), step)
+  {
+    assert (steps + [step])[..|steps|] == steps;
+  }
+
+  // Replica 0 has the write committed, with the help of replica 1, which hears of it.
+  lemma WriteIsCommitted(write: Write) returns (steps: seq<Step>)
+    ensures var s := Run(3, steps);
+      var said := map[0 := Said(0, [write], 1)];
+      s == Cluster(s.replicas, said, map[], [WriteAsked(write)])
+      && s.replicas == [Replica(0, 0, [write], 1, map[0 := 1], map[]),
+                        Replica(0, 0, [write], 1, map[0 := 1], map[]),
+                        Replica(0, 0, [], 0, map[0 := 0], map[])]
+  {
+    var blank := Replica(0, 0, [], 0, map[0 := 0], map[]);
+    var has := Replica(0, 0, [write], 0, map[0 := 1], map[]);
+    var knows := Replica(0, 0, [write], 1, map[0 := 1], map[]);
+    var history := [WriteAsked(write)];
+    FreshReplicas(3);
+    assert Fresh(3) == [blank, blank, blank];
+    steps := [];
+    RunGoesOn(3, steps, DoSubmit(0, write));
+    steps := steps + [DoSubmit(0, write)];
+    var s := Run(3, steps);
+    assert blank.log + [write] == [write] && blank.acked[0 := 1] == map[0 := 1];
+    assert s.replicas == [has, blank, blank];
+    assert s.said == map[0 := Said(0, [write], 0)];
+    assert s.history == history;
+    RunGoesOn(3, steps, DoAccept(1, 0, 1, 0));
+    steps := steps + [DoAccept(1, 0, 1, 0)];
+    s := Run(3, steps);
+    assert s.said[0].log[..1] == [write];
+    assert s.replicas == [has, has, blank];
+    RunGoesOn(3, steps, DoAdvance(0, 1, {0, 1}));
+    steps := steps + [DoAdvance(0, 1, {0, 1})];
+    s := Run(3, steps);
+    assert |{0, 1}| == 2;
+    assert s.replicas == [knows, has, blank];
+    assert s.said == map[0 := Said(0, [write], 1)];
+    RunGoesOn(3, steps, DoAccept(1, 0, 1, 1));
+    steps := steps + [DoAccept(1, 0, 1, 1)];
+    s := Run(3, steps);
+    assert s.said[0].log[..1] == [write];
+    assert has.acked[0 := 1] == map[0 := 1];
+    assert s.replicas == [knows, knows, blank];
+  }
+
+  // Replicas 1 and 2 begin view 1, with what replica 1 has.
+  lemma ViewIsChanged(write: Write) returns (steps: seq<Step>)
+    ensures var s := Run(3, steps);
+      |s.replicas| == 3
+      && 0 in s.said && 1 in s.said && s.said[1] == Said(1, [write], 1)
+      && s.pending == map[]
+      && s.replicas[1].view == 1 && s.replicas[1].normal == 1
+      && s.replicas[1].log == [write] && s.replicas[1].commit == 1
+      && s.replicas[2].view == 1
+  {
+    steps := WriteIsCommitted(write);
+    RunGoesOn(3, steps, DoPromise(1, 1));
+    steps := steps + [DoPromise(1, 1)];
+    RunGoesOn(3, steps, DoPromise(2, 1));
+    steps := steps + [DoPromise(2, 1)];
+    var s := Run(3, steps);
+    assert s.replicas[1].votes[1] == Vote(0, [write]);
+    assert s.replicas[2].votes[1] == Vote(0, []);
+    assert |{1, 2}| == 2;
+    RunGoesOn(3, steps, DoLead(1, {1, 2}, 1));
+    steps := steps + [DoLead(1, {1, 2}, 1)];
   }
 }

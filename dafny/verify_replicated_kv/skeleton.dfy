@@ -1,5 +1,5 @@
-// Prove that the replicated store is one sequential map. The specification, ReplicatedKvSpec, is given; the lemmas below
-// are required as they are stated. Lemmas, functions and predicates of your own may be added.
+// Prove that the replicated store is one sequential map. The specification, ReplicatedKvSpec, is given; the lemmas
+// below are required as they are stated. Lemmas, functions and predicates of your own may be added.
 
 module ReplicatedKvProof {
   import opened ReplicatedKvSpec
@@ -99,5 +99,16 @@ module ReplicatedKvProof {
   lemma HistoryIsLinearizable(n: nat, steps: seq<Step>)
     requires 0 < n
     ensures Linearizable(Run(n, steps).history, Order(Run(n, steps)))
+  { }
+
+  // ---- Something happens -------------------------------------------------------------------------------------------
+
+  // The store is not safe by doing nothing: with one of three replicas away, a write is committed, and then read in the
+  // next view.
+  lemma WritesCanBeRead(write: Write, id: nat)
+    requires write.value.Some?
+    ensures exists steps ::
+      var s := Run(3, steps);
+      1 in s.said && ReadDone(id, write.key, write.value, 1) in s.history
   { }
 }
