@@ -20,6 +20,7 @@ BROKEN_BY = {
         "what_is_finished_is_durable": "handle_decision/drop-sync/1",
         "decisions_are_durable": "presumed_commit",
         "commits_are_prepared": "all_voted_yes",
+        "commits_are_kept": "commits_lost_by_restart",
         "every_transaction_ends": "commits_are_told_once",
         "progress_after_heal": "release_wakes_nobody",
     },
