@@ -158,5 +158,5 @@ KINDS = {
     "invariants": Kind(_invariants, _show_invariants, "what must hold"),
     "schedulers": Kind(lambda _: _described("schedulers"), _show_described, "who decides what happens next"),
     "faults": Kind(lambda _: _described("faults"), _show_described, "what can go wrong around the nodes"),
-    "tasks": Kind(_tasks, _show_described, "broken protocols to repair, with hidden tests"),
+    "tasks": Kind(_tasks, _show_described, "broken protocols to repair, with hidden tests, and proofs to find"),
 }

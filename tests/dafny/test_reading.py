@@ -1,6 +1,8 @@
 """What is read without the verifier: its logs and messages, the text of answers, the tool's limits."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -201,3 +203,19 @@ def test_dafny_is_looked_for_by_the_doctor() -> None:
     advice = {external.name: external.advice for external in doctor.EXTERNALS}
     assert "Debian's dafny" in advice["dafny"]
     assert "z3-solver (4.8.5.0" in advice["z3"]
+
+
+@pytest.mark.parametrize(("names", "ends"), [("", "1 skipped"), ("dafny,z3", "1 error")])
+def test_where_dafny_is_required_its_absence_is_no_reason_to_skip(names: str, ends: str, tmp_path: Path) -> None:
+    one = "tests/dafny/test_scores.py::test_the_reference_is_worth_1"
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", one],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PATH": str(tmp_path), "PROTOSIM_REQUIRE": names},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ends in ran.stdout, ran.stdout
+    assert "Install Debian's dafny" in ran.stdout
