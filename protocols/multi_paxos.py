@@ -38,6 +38,7 @@ from protosim.api import (
     part_of,
     puts_and_gets,
     replied,
+    requested,
     restarted,
     sent,
     sometimes,
@@ -415,9 +416,19 @@ class StateMachine(Voting):
         self.slot_of: dict[Any, Slot] = {}  # a command that was executed, and where first
         self.ballots_led: set[Ballot] = set()
         self.answered_before_heal: Slot = 0  # the last slot
+        self.asked_since_heal: dict[NodeId, int] = {}  # how often
 
     def proposal(self, m: Any) -> tuple[Instance, Ballot, Any]:
         return m.slot, m.ballot, m.command
+
+    def leader_was_asked(self) -> bool:
+        """Clients that try any server may miss the leader for long: each has to be asked, and once it may have led."""
+        return all(self.asked_since_heal.get(node, 0) > 1 for node in self.facts.ids)
+
+    @requested
+    def count_requests(self, node: NodeId, op: OpId, command: Any) -> None:
+        if self.facts.healed_at is not None:
+            self.asked_since_heal[node] = self.asked_since_heal.get(node, 0) + 1
 
     def lost_votes(self, node: NodeId) -> list[tuple[Instance, Ballot]]:
         kept, logged = self.facts.written(node).log, self.logged.get(node, [])

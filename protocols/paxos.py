@@ -504,9 +504,13 @@ class Voting(Observer):
 
     @eventually("Once the faults have ended, clients get answers.", "§2.4")
     def progress_after_heal(self) -> str | None:
-        if self.answered_since_heal:
+        if self.answered_since_heal or not self.leader_was_asked():
             return None
         return "no client got an answer between the healing of the faults and the end of the stated bound"
+
+    def leader_was_asked(self) -> bool:
+        """Whether a client has asked somebody who may propose."""
+        return True
 
     @replied
     def count_progress(self, node: NodeId, op: OpId, command: Any, result: object) -> None:

@@ -41,6 +41,7 @@ from protosim.api import (
     part_of,
     puts_and_gets,
     replied,
+    requested,
     restarted,
     sent,
     sometimes,
@@ -372,6 +373,7 @@ class Figure3(Observer):
         self.acknowledged: Index = 0  # the last index whose client has its answer
         self.vote_of: dict[tuple[NodeId, Term], NodeId] = {}
         self.elected: dict[Term, NodeId] = {}
+        self.asked_since_heal: dict[NodeId, int] = {}  # how often
         self.answered_since_heal = False
 
     # What an extension of the core reads in its own way.
@@ -621,9 +623,18 @@ class Figure3(Observer):
 
     @eventually("Once the faults have ended, a leader is elected and commits what clients ask.", "§5.6; thesis §3.9")
     def progress_after_heal(self) -> str | None:
-        if self.answered_since_heal:
+        if self.answered_since_heal or not self.leader_was_asked():
             return None
         return "no client got an answer between the healing of the faults and the end of the stated bound"
+
+    def leader_was_asked(self) -> bool:
+        """Clients that try any server may miss the leader for long: each has to be asked, and once it may have led."""
+        return all(self.asked_since_heal.get(node, 0) > 1 for node in self.facts.ids)
+
+    @requested
+    def count_requests(self, node: NodeId, op: OpId, command: Command) -> None:
+        if self.facts.healed_at is not None:
+            self.asked_since_heal[node] = self.asked_since_heal.get(node, 0) + 1
 
     @replied
     def count_progress(self, node: NodeId, op: OpId, command: Command, result: object) -> None:

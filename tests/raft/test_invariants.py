@@ -111,6 +111,9 @@ class History:
     def applies(self, node: str, index: int, command: Command | None) -> "History":
         return self.tell("applied", "", node, index, command, None)
 
+    def asks(self, node: str, command: Command) -> "History":
+        return self.tell("requested", "", node, 1, command)
+
     def answers(self, node: str, command: Command) -> "History":
         return self.tell("replied", "", node, 1, command, None)
 
@@ -405,10 +408,14 @@ def test_the_goals_are_reached_by_what_they_say() -> None:
 
 
 def test_progress_is_an_answer_after_the_faults_have_ended() -> None:
-    early, late = answered(History()), committed(History())
-    early.healed_at = late.healed_at = 1
+    early, late, unasked = answered(History()), committed(History()), answered(History())
+    early.healed_at = late.healed_at = unasked.healed_at = 1
+    for node in early.ids:
+        early.asks(node, A).asks(node, B)
+        late.asks(node, A).asks(node, B)
     assert early.end().broken == ["progress_after_heal"]
     assert late.answers("n1", A).end().broken == []
+    assert unasked.asks("n2", A).asks("n2", B).end().broken == [], "the leader may never have been asked"
 
 
 def test_a_broken_history_ends_with_a_sentence_that_names_who_and_what() -> None:
