@@ -29,7 +29,6 @@ from protosim.api import (
     on,
     on_timeout,
     requested,
-    restarted,
     sometimes,
     value,
 )
@@ -153,7 +152,7 @@ class LinkedNode(Node[D]):
         self.disk.delivered.append(Delivered(sender, number, content))
         self.sync()
         self.apply(len(self.disk.delivered), self.disk.delivered[-1])
-        if sender == self.me:
+        if sender == self.me and number <= len(self.disk.sent):
             self.reply(self.disk.sent[number - 1].op, number)
 
 
@@ -186,7 +185,7 @@ class Broadcasts(Observer):
         has.add((d.sender, d.number))
         return None
 
-    @always("What a correct node delivers from a correct sender, that sender has broadcast.", "CGR, BCB3, BRB3: Integrity")
+    @always("What is delivered from a correct sender, that sender has broadcast.", "CGR, BCB3, BRB3: Integrity")
     @applied
     def integrity(self, node: NodeId, index: int, d: Delivered, result: None) -> str | None:
         if d.sender not in self.facts.liars and self.asked.get(d.content, ("", 0))[0] != d.sender:
@@ -216,8 +215,8 @@ class Broadcasts(Observer):
     def validity(self) -> str | None:
         for node in self.honest():
             kept = self.facts.durable(node)
-            for number, sent in enumerate(kept.sent, 1):
-                if self.is_over(self.asked[sent.content][1]):
+            for number, own in enumerate(kept.sent, 1):
+                if self.is_over(self.asked[own.content][1]):
                     late = self.without(node, number)
                     if late:
                         return f"{late} never delivered broadcast {number} of {node}"
@@ -244,10 +243,11 @@ def workload(op: OpId, bits: int) -> Broadcast:
 
 
 def parse(op: OpId, words: tuple[str, ...]) -> Broadcast:
-    """`broadcast 7`; what is broadcast is unique, so it is the operation's number."""
-    if words[:1] != ("broadcast",) or len(words) > 2:
-        raise ValueError("a client asks to broadcast something: `broadcast`")
-    return Broadcast(op)
+    """`broadcast 7`."""
+    verb, content = words
+    if verb != "broadcast":
+        raise ValueError("a client asks to broadcast a number: `broadcast 7`")
+    return Broadcast(int(content))
 
 
 def tolerated(size: int) -> int:

@@ -15,7 +15,6 @@ paper demands.
 
 from collections.abc import Iterator
 
-from protosim.api import Log, NodeId, OpId, ProtocolSpec, eventually, holds, message, on, sent, value, warning
 from protocols._broadcast import (
     Broadcast,
     BroadcastDisk,
@@ -28,6 +27,7 @@ from protocols._broadcast import (
     tolerated,
     workload,
 )
+from protosim.api import Log, NodeId, OpId, ProtocolSpec, eventually, holds, message, on, sent, value, warning
 
 # -- Messages ----------------------------------------------------------------------------------------
 
@@ -91,8 +91,8 @@ class BrachaNode(LinkedNode[BrachaDisk]):
             self.post_to_all(m)
 
     def stands_by(self, peer: NodeId) -> Iterator[Send | Echo | Ready]:
-        for number, sent in enumerate(self.disk.sent, 1):
-            yield Send(number, sent.content)
+        for number, own in enumerate(self.disk.sent, 1):
+            yield Send(number, own.content)
         yield from self.my_echoes()
         yield from self.my_readies()
 

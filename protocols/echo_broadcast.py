@@ -14,7 +14,6 @@ book demands.
 
 from collections.abc import Iterator
 
-from protosim.api import Log, NodeId, OpId, ProtocolSpec, digest_of, holds, message, on, sent, signed, value, warning
 from protocols._broadcast import (
     Broadcast,
     BroadcastDisk,
@@ -27,6 +26,7 @@ from protocols._broadcast import (
     tolerated,
     workload,
 )
+from protosim.api import Log, NodeId, OpId, ProtocolSpec, digest_of, holds, message, on, sent, signed, value, warning
 
 # -- Messages ----------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ class Send:
 
 @signed
 class Echo:
-    """[ECHO, m, σ]: the signer has seen this content, and no other, under this number of the sender."""
+    """[ECHO, m, sig]: the signer has seen this content, and no other, under this number of the sender."""
 
     sender: NodeId
     number: int
@@ -84,8 +84,8 @@ class EchoNode(LinkedNode[EchoDisk]):
             self.send_it(number)
 
     def stands_by(self, peer: NodeId) -> Iterator[Send | Final]:
-        for number, sent in enumerate(self.disk.sent, 1):
-            yield self.finals.get(number, Send(number, sent.content))
+        for number, own in enumerate(self.disk.sent, 1):
+            yield self.finals.get(number, Send(number, own.content))
 
     # -- The three steps -----------------------------------------------------------------------------
 
@@ -114,12 +114,12 @@ class EchoNode(LinkedNode[EchoDisk]):
 
     @on(Echo)
     def handle_echo(self, src: NodeId, m: Echo) -> None:
-        """upon event [ECHO, m, σ] from p: collect signatures of what I have sent."""
+        """upon event [ECHO, m, sig] from p: collect signatures of what I have sent."""
         if not holds(
             echo_of_my_broadcast=m.sender == self.me and 1 <= m.number <= len(self.disk.sent),
             echo_of_what_i_sent=m.digest == self.digest_of_mine(m.number),  # m of the echo is mine
             echo_from_its_signer=m.signer == src,
-            echo_verifies=self.verify(m),  # verifysig(p, bcb‖p‖ECHO‖m, σ)
+            echo_verifies=self.verify(m),  # verifysig(p, bcb‖p‖ECHO‖m, sig)
         ):
             return
         echoes = self.echoes.setdefault(m.number, {})
