@@ -66,10 +66,10 @@ def _new(args: argparse.Namespace, out: Output) -> Answer:
 def _check(args: argparse.Namespace, out: Output) -> Answer:
     if args.parent or args.drop or args.output:
         raise UserError("task check takes names of problems and --write; --from, --drop and -o are for task new.")
-    problems = [load(name) for name in args.problems or names()]
     dafny = tool.find()
     found: list[Certificate] = []
-    for problem in problems:
+    for name in args.problems or names():
+        problem = load(name)
         found.append(_certified(problem, dafny, args.jobs, out))
         _tell(found[-1], out)
         if args.write:

@@ -43,6 +43,7 @@ class Certificate:
 
 def certify(problem: Problem, dafny: Dafny, tick: Tick, jobs: int = 1) -> Certificate:
     """Verify the reference, the skeleton, and the reference over each mutant of the specification: minutes of CPU."""
+    of = fingerprint(problem)
     tick("the reference")
     started = _spent()
     whole = judge(problem, problem.reference, dafny)
@@ -59,7 +60,7 @@ def certify(problem: Problem, dafny: Dafny, tick: Tick, jobs: int = 1) -> Certif
     caught = {mutant.name: name for mutant, name in zip(problem.spec_mutants, firsts, strict=True)}
     return Certificate(
         problem=problem.name,
-        files=fingerprint(problem),
+        files=of,
         date=datetime.now(UTC).date().isoformat(),
         machine=markdown.machine(),
         verifier=f"Dafny {dafny.version}",
