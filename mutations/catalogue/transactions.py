@@ -346,6 +346,14 @@ DURABILITY = (
         ),
     ),
     Mutation(
+        id="transactions.last_commit_kept",
+        title="A coordinator that restarts knows its last commit only, so those before it are aborted.",
+        kind=DriftKind.FORGOTTEN_RESET,
+        breaks=("atomicity", "durability"),
+        clause="Recovery continues from the commit record, of every transaction. BHG §7.4; R* §3",
+        edits=(Replace("start", "self.active = {}", "self.disk.commits = self.disk.commits[-1:]\nself.active = {}"),),
+    ),
+    Mutation(
         id="transactions.aborts_alone",
         title="A shard that restarts aborts what it was prepared for.",
         kind=DriftKind.MISSING_CHECK,
