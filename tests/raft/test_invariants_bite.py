@@ -20,7 +20,7 @@ from protosim.run import simulate
 from protosim.scenario import Scenario
 from tests.biting import without
 from tests.raft.broken import BREAKS, CHAOS, GOLDEN, HEALING, golden, outcome, program, run, scenario, search
-from tests.raft.test_invariants import TALES, A, History, Tale, answered, committed
+from tests.raft.test_invariants import TALES, A, B, History, Tale, answered, committed
 
 METHODS = [name for name, method in vars(Figure3).items() if hasattr(method, "_invariant")] + ["count_progress"]
 
@@ -61,7 +61,9 @@ NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 SHIFTED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 
-EQUIVALENT: dict[str, str] = {}  # what may survive, and why it is the same
+EQUIVALENT = {  # what may survive, and why it is the same
+    "leader_was_asked: 0 -> 1": "whoever was not asked, or was asked once, has not been asked twice",
+}
 
 
 def variants(node: ast.AST) -> Iterator[ast.AST]:
@@ -145,7 +147,7 @@ Question = Callable[[], object]
 def questions(observer: type[Figure3]) -> Iterator[Question]:
     """Everything that the tests ask of an observer, the quick questions first."""
     tales: list[Tale] = [tale for _, *pair in TALES for tale in pair]
-    for tale in [*tales, answered, progress]:
+    for tale in [*tales, answered, progress, *(partial(unanswered, times=times) for times in ASKED)]:
         yield partial(heard, tale, observer)
     for method in BREAKS:
         yield partial(judged, program(BREAKS[method]), scenario(method, golden()[method]["seed"]), observer)
@@ -166,6 +168,21 @@ def judged(raft: Program, which: Scenario, observer: type[Figure3]) -> object:
 def progress(history: History) -> History:
     committed(history).healed_at = 1
     return history.answers("n1", A).end()
+
+
+ASKED = [(2, 2, 2), (1, 1, 1), (3, 2, 1), (1, 2, 2), (2, 2, 0), (3, 3, 3)]
+"""How often each server is asked when the faults have ended."""
+
+
+def unanswered(history: History, times: tuple[int, ...]) -> History:
+    """Answers and requests of before count for nothing."""
+    for node in committed(history).ids:
+        history.asks(node, A).asks(node, B)
+    history.answers("n1", A).healed_at = 1
+    for node, often in zip(history.ids, times, strict=True):
+        for _ in range(often):
+            history.asks(node, A)
+    return history.end()
 
 
 def answer(question: Question) -> object:
