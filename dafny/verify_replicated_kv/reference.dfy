@@ -92,23 +92,10 @@ module ReplicatedKvProof {
       && forall i | |Order(before)| <= i < |Order(after)| ::
            Asked(before.history, Order(after)[i]) && !HasId(Order(before), Order(after)[i].id)
   {
-    var before := Run(n, steps);
-    var after := Apply(before, step);
     assert (steps + [step])[..|steps|] == steps;
     RunKeeps(n, steps);
-    StepGrowsOrder(before, step);
     RunKeepsHistory(n, steps);
-    StepKeeps(before, step);
-    StepKeepsHistory(before, step);
-    OrderIsAsked(after);
-    var more := Order(after)[|Order(before)|..];
-    assert Order(before) + more == Order(after);
-    ReplayComposes(map[], Order(before), more);
-    forall i | |Order(before)| <= i < |Order(after)|
-      ensures Asked(before.history, Order(after)[i])
-    {
-      NewlyCommittedWereAsked(before, step, i);
-    }
+    StepRefines(Run(n, steps), step);
   }
 
   // The state that any replica's commit point stands for is one that the abstract map has, or has had.
@@ -1577,6 +1564,28 @@ module ReplicatedKvProof {
       assert Committed(t.replicas[o]) == Committed(s.replicas[o]);
     } else {
       assert j < |s.history| && s.history[j] == t.history[j];
+    }
+  }
+
+  lemma StepRefines(s: Cluster, step: Step)
+    requires Inv(s.replicas, s.said) && HistoryOk(s)
+    ensures Order(s) <= Order(Apply(s, step))
+    ensures MapOf(Order(Apply(s, step))) == Replay(MapOf(Order(s)), Order(Apply(s, step))[|Order(s)|..])
+    ensures forall i | |Order(s)| <= i < |Order(Apply(s, step))| ::
+      Asked(s.history, Order(Apply(s, step))[i]) && !HasId(Order(s), Order(Apply(s, step))[i].id)
+  {
+    var t := Apply(s, step);
+    StepGrowsOrder(s, step);
+    StepKeeps(s, step);
+    StepKeepsHistory(s, step);
+    OrderIsAsked(t);
+    var more := Order(t)[|Order(s)|..];
+    assert Order(s) + more == Order(t);
+    ReplayComposes(map[], Order(s), more);
+    forall i | |Order(s)| <= i < |Order(t)|
+      ensures Asked(s.history, Order(t)[i])
+    {
+      NewlyCommittedWereAsked(s, step, i);
     }
   }
 
