@@ -639,8 +639,10 @@ def commands(decisions: Iterable[Decision]) -> list[Command]:
 
 
 class Consensus(Observer):
-    """§II.C, the lemmas of §4, and that the state machine executes what was decided. Of liars nothing is known, so each
-    is counted as if it had voted for everything. What clients see is judged as a history of the key-value store."""
+    """§II.C, the lemmas of §IV, and that the state machine executes what was decided. Of liars nothing is known, so each
+    is counted as if it had voted for everything. Lock safety and proofs of locks are the steps of Lemma 3's proof: they
+    break before two values can have 2f + 1 precommits. What clients see is judged as a history of the key-value
+    store."""
 
     def begin(self) -> None:
         self.liars = len(self.facts.liars)
@@ -654,7 +656,6 @@ class Consensus(Observer):
         self.votes: dict[tuple[str, Height, Round, Id], set[NodeId]] = {}  # of correct replicas
         self.locks: dict[tuple[NodeId, Height], list[tuple[Round, Id]]] = {}  # by its precommits
         self.polkas: dict[Height, dict[tuple[Round, Id], None]] = {}  # there may be one
-        self.quorums: dict[Height, dict[tuple[Round, Id], None]] = {}  # of precommits: there may be one
         self.decided_before_heal: Height = 0
         self.answered_since_heal = False
 
@@ -727,9 +728,8 @@ class Consensus(Observer):
             self.votes.setdefault((kind, each.height, each.round, each.id), set()).add(node)
             if kind == "Precommit":
                 self.locks.setdefault((node, each.height), []).append((each.round, each.id))
-            if self._may_be_quorum(kind, each.height, each.round, each.id):
-                found = self.polkas if kind == "Prevote" else self.quorums
-                found.setdefault(each.height, {})[each.round, each.id] = None
+            if kind == "Prevote" and self._may_be_quorum(kind, each.height, each.round, each.id):
+                self.polkas.setdefault(each.height, {})[each.round, each.id] = None
 
     @warning("Who has precommitted a value stays locked on it, or on a later one.", "Alg. 1: 6, 7, 38, 39, 53; Lemma 2")
     @wrote("locked_value", "locked_round")
@@ -749,27 +749,6 @@ class Consensus(Observer):
         if disk.locked_round == round and digest_of(disk.locked_value) == id:
             return None
         return f"{node} has precommitted a value in round {round} of height {disk.height}, and is not locked on it"
-
-    @warning("No two values of a height may be decided.", "Lemma 3")
-    @sent(Precommit, Gossip)
-    def conflicting_precommits(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
-        quorums = list(self.quorums.get(m.height, ()))
-        for round, id in quorums[1:]:
-            if id != quorums[0][1]:
-                return f"in rounds {quorums[0][0]} and {round} of height {m.height} different values may be decided"
-        return None
-
-    @warning("When a value may be decided, no later round has 2f + 1 prevotes for another.", "Lemma 2, Lemma 3")
-    @sent(Prevote, Precommit, Gossip)
-    def conflicting_prevotes(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
-        for round, id in self.quorums.get(m.height, ()):
-            for later, other in self.polkas.get(m.height, ()):
-                if later >= round and other != id:
-                    return (
-                        f"a value may be decided in round {round} of height {m.height}, "
-                        f"and another be prevoted by 2f + 1 in round {later}"
-                    )
-        return None
 
     # -- Decisions
 
