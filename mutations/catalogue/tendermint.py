@@ -693,7 +693,7 @@ it: most of the CPU time of a bad network. Remember the digests of the values th
         id="tendermint.one_sync_between_heights",
         title="A decision is synced with the first message of the next height.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("agreement", "integrity", "order_of_execution"),
+        breaks=("no_honest_equivocation", "agreement", "integrity", "order_of_execution"),
         clause="decision[h] = v, and then the next height. 51 to 54",
         edits=(
             Replace(
