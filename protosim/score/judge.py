@@ -56,10 +56,22 @@ class Game:
     world: World
     switches: tuple[tuple[str, Any], ...]
     slot: int
-    host: LocalHost  # of the liars: they are correct nodes that somebody else speaks for
+    liars: LocalHost | None = None  # correct nodes that others speak for; the candidate's code never lies
     seats: dict[int, Worker] = attrs.field(factory=dict)  # by node, where it lives now
     boots: int = 0
     outcome: Outcome | None = None
+
+    def advance(self) -> bool:
+        """To the next event of a correct node: False when the world is over."""
+        world = self.world
+        while world.advance():
+            if self.liars is None or world.ids[world.at] not in world.liars:
+                return True
+            effects, refused = self.liars.step(world)
+            world.resume(effects, ())
+            effects.clear()
+            refused.clear()
+        return False
 
     def question(self) -> list[Any]:
         """The world's event, for a worker."""
@@ -173,14 +185,7 @@ class Judge:
         """To the next event for a node; one that boots gets a worker that the run has not used."""
         world = game.world
         with blame(game):
-            going = world.advance()
-            while going and world.ids[world.at] in world.liars:
-                effects, refused = game.host.step(world)
-                world.resume(effects, ())
-                effects.clear()
-                refused.clear()
-                going = world.advance()
-            if not going:
+            if not game.advance():
                 game.end()
                 return False
             if world.pending[0] == START:
