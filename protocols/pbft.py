@@ -448,8 +448,7 @@ class Pbft(Participant):
         if not self.active or self.me != self.primary:
             return
         numbered = {p.digest for p in self.accepted.values()}
-        for client in sorted(self.pending):
-            request = self.pending[client]
+        for request in self.pending.values():
             assigned = holds(
                 one_number_a_request=digest_of(request) not in numbered,
                 number_below_high_water_mark=self.last < self.high,
@@ -763,10 +762,14 @@ class Pbft(Participant):
             view_changes = tuple(asking[signer] for signer in sorted(asking))
             self.enter(NewView(self.view, view_changes, self.carried_over(self.view, view_changes), self.me))
 
+    def latest_stable(self, view_changes: tuple[ViewChange, ...]) -> tuple[Number, tuple[Checkpoint, ...]]:
+        """min-s, and what proves it."""
+        return max(((m.number, m.proof) for m in view_changes), default=(0, ()))
+
     def carried_over(self, view: View, view_changes: tuple[ViewChange, ...]) -> tuple[PrePrepare, ...]:
         """O: for each number from the latest stable checkpoint (min-s) to the highest prepared one (max-s), the digest
         that prepared in the latest view, or the null request where none did."""
-        stable = max(m.number for m in view_changes)
+        stable, _ = self.latest_stable(view_changes)
         latest: dict[Number, PrePrepare] = {}
         for certificate in chain.from_iterable(m.prepared for m in view_changes):
             p = certificate.pre_prepare
@@ -798,7 +801,7 @@ class Pbft(Participant):
     def enter(self, m: NewView) -> None:
         """The view begins: with the latest stable checkpoint of V, and the pre-prepares of O as if just received."""
         self.active = False  # until all of O is accepted
-        self.stabilize(max(m.view_changes, key=lambda x: x.number).proof)  # O says nothing of what it covers
+        self.stabilize(self.latest_stable(m.view_changes)[1])  # O says nothing of what it covers
         self.disk.write(view=m.view, new_view=m)
         self.sync()
         self.accepted = {p.number: p for p in m.pre_prepares if p.number > self.low}
@@ -936,6 +939,7 @@ class Section4(Observer):
         self.states: dict[Number, Digest] = {}  # of checkpoints
         self.prepared_at: dict[tuple[View, Number], Digest] = {}
         self.agreed: dict[tuple[NodeId, View, Number], Digest] = {}  # by PRE-PREPARE or PREPARE
+        self.offers: dict[Slot, None] = {}  # by correct primaries
         self.prepares: dict[Slot, list[NodeId]] = {}  # who agreed so
         self.commits: dict[Slot, list[NodeId]] = {}
         self.checkpoints: dict[tuple[Number, Digest], list[NodeId]] = {}
@@ -943,6 +947,8 @@ class Section4(Observer):
         self.certain: dict[Number, list[Slot]] = {}  # may be committed-local somewhere
         self.proposed: dict[Number, list[Slot]] = {}  # a correct replica agreed to it
         self.shown: dict[NodeId, dict[Number, View]] = {}  # the latest view of each replica's COMMITs
+        self.left: dict[NodeId, View] = {}  # the latest view that a replica has asked for
+        self.highest: View = 0  # of these
         self.answered: list[NodeId] = []  # clients, since the healing
 
     def can_be_quorum(self, correct: list[NodeId]) -> bool:
@@ -971,6 +977,14 @@ class Section4(Observer):
     def order_of_execution(self, node: NodeId, index: Number, command: Any, result: object) -> str | None:
         before, self.executed[node] = self.executed.get(node, 0), index
         return None if index == before + 1 else f"{node} executed number {index} right after number {before}"
+
+    @part_of(order_of_execution)
+    @restored
+    def state_goes_forward(self, node: NodeId, index: Number, state: State) -> str | None:
+        before, self.executed[node] = self.executed.get(node, 0), index
+        return (
+            None if index > before else f"{node} took over the state of number {index} after it had executed {before}"
+        )
 
     @always("What is executed was asked for by its client.", "§4.1; Validity")
     @applied
@@ -1009,7 +1023,6 @@ class Section4(Observer):
     @part_of(checkpoint_agreement)
     @restored
     def checkpoint_agreement_of_restored(self, node: NodeId, index: Number, state: State) -> str | None:
-        self.executed[node] = index
         if self.states.setdefault(index, digest_of(state)) == digest_of(state):
             return None
         return f"{node} took over another state for checkpoint {index} than others have"
@@ -1035,6 +1048,8 @@ class Section4(Observer):
     def agreement_across_views(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
         for vote in agreed_by(m):
             if vote.signer == node:
+                if type(vote).__name__ == "PrePrepare":
+                    self.offers[slot_of(vote)] = None
                 said = self._agrees(node, vote)
                 if said:
                     return said
@@ -1083,6 +1098,14 @@ class Section4(Observer):
                     return f"{node} agreed to two digests in view {vote.view} and number {vote.number}"
         return None
 
+    @warning("A backup agrees to what the primary has proposed.", "§4.2: pre-prepare")
+    @sent(Prepare)
+    def proposed_by_the_primary(self, node: NodeId, dst: NodeId, m: Prepare) -> str | None:
+        primary = self.facts.replicas[m.view % len(self.facts.replicas)]
+        if primary in self.facts.liars or slot_of(m) in self.offers:
+            return None
+        return f"{node} agrees to {m}, which {primary} never proposed"
+
     @warning("A prepared certificate has the signatures of 2f + 1 replicas.", "§4.2: prepared")
     @stored("prepared")
     def prepared_by_quorum(
@@ -1109,10 +1132,11 @@ class Section4(Observer):
         proof = self.facts.written(node).proof
         if not proof or proof == before["proof"]:
             return None
-        signers = self.checkpoints.get((proof[0].number, proof[0].digest), [])
-        if self.can_be_quorum(signers):
-            return None
-        return f"{node} takes checkpoint {proof[0].number} for stable, by {' '.join(signers) or 'nobody'} and liars"
+        for m in proof:
+            signers = self.checkpoints.get((m.number, m.digest), [])
+            if not self.can_be_quorum(signers):
+                return f"{node} takes checkpoint {m.number} for stable, by {' '.join(signers) or 'nobody'} and liars"
+        return None
 
     @warning("A new view begins when 2f + 1 replicas ask for it.", "§4.4")
     @wrote("new_view")
@@ -1121,6 +1145,37 @@ class Section4(Observer):
         asking = self.view_changes.get(view, [])
         said = f"{node} enters view {view}, which only {' '.join(asking) or 'nobody'} asked for"
         return None if self.can_be_quorum(asking) else said
+
+    @part_of(new_view_by_quorum)
+    @wrote("new_view")
+    def new_view_by_true_certificates(self, node: NodeId, before: dict[str, Any]) -> str | None:
+        m = self.facts.written(node).new_view
+        for x in m.view_changes:
+            stable = [signers for (number, _), signers in self.checkpoints.items() if number == x.number]
+            if x.number and not any(map(self.can_be_quorum, stable)):
+                return f"{node} enters view {m.view} by {x}, whose checkpoint cannot be stable yet"
+            for certificate in x.prepared:
+                if not self.can_be_quorum(self.prepares.get(slot_of(certificate.pre_prepare), [])):
+                    return f"{node} enters view {m.view} by {certificate}, which cannot have prepared"
+        return None
+
+    @warning("A new view carries over what its view changes show.", "§4.4: O")
+    @wrote("new_view")
+    def new_view_is_complete(self, node: NodeId, before: dict[str, Any]) -> str | None:
+        m = self.facts.written(node).new_view
+        certificates = chain.from_iterable(x.prepared for x in m.view_changes)
+        shown = sorted((p.number, p.view, p.digest) for p in (c.pre_prepare for c in certificates))
+        latest = {number: digest for number, _, digest in shown}
+        for p in m.pre_prepares:
+            if p.digest != latest.get(p.number, NULL):
+                return f"{node} enters view {m.view} with {p}, and its view changes show another digest"
+        stable, proof = max((x.number for x in m.view_changes), default=0), self.facts.written(node).proof
+        if stable > (proof[0].number if proof else 0):
+            return f"{node} enters view {m.view} without checkpoint {stable}, which a view change shows"
+        last = max(latest, default=0)
+        if last <= stable + len(m.pre_prepares):
+            return None
+        return f"{node} enters view {m.view} without number {last}, which a view change shows"
 
     @warning("A backup has on disk what it prepares.", "§4.2: enters both messages to its log")
     @sent(Prepare)
@@ -1160,6 +1215,7 @@ class Section4(Observer):
         asking = self.view_changes.setdefault(m.view, [])
         if node not in asking:
             asking.append(node)
+        self.left[node] = max(self.left.get(node, 0), m.view)
         if self.facts.durable(node).view < m.view:
             return f"{node} asks for view {m.view}, and a crash would make it forget"
         shown = {c.pre_prepare.number: c.pre_prepare.view for c in m.prepared}
@@ -1167,6 +1223,19 @@ class Section4(Observer):
             if number > m.number and shown.get(number, -1) < view:
                 return f"{node} asks for view {m.view} and does not show number {number}, committed in view {view}"
         return None
+
+    @warning("Who has asked for a view agrees to nothing in earlier ones.", "§4.4")
+    @sent(Prepare, Commit)
+    def left_views_stay_left(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
+        if m.signer != node or m.view >= self.left.get(node, 0):
+            return None
+        return f"{node} says {m}, and has asked for view {self.left[node]}"
+
+    @warning("Faulty replicas alone cannot make a correct one change views.", "§4.5.2")
+    @sent(ViewChange)
+    def views_follow_correct_replicas(self, node: NodeId, dst: NodeId, m: ViewChange) -> str | None:
+        highest, self.highest = self.highest, max(self.highest, m.view if m.signer == node else 0)
+        return None if self.highest <= highest + 1 else f"{node} asks for view {m.view}, and nobody is beyond {highest}"
 
     # Goals: a run in which nothing happened proves nothing.
 

@@ -451,13 +451,16 @@ CHECKPOINTS = (
     ),
     Mutation(
         id="pbft.fetched_state_executed_again",
-        title="A replica that takes over a state goes on executing where it was before.",
-        kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("order_of_execution", "agreement"),
-        clause="The state reflects all requests with sequence numbers up to the checkpoint's. §4.3",
+        title="A replica takes over a state that it is beyond, and executes again what it has executed.",
+        kind=DriftKind.STALE_DATA_ACCEPTED,
+        breaks=("order_of_execution",),
+        clause="A replica that lacks a checkpoint's state obtains it, or a later one. §4.4",
         edits=(
-            Replace("handle_fetched_state", "self.executed = number", ""),
-            Replace("handle_fetched_state", "self.discard(number)", "self.last = max(self.last, number)"),
+            Replace(
+                "handle_fetched_state",
+                "not usable or number <= self.executed or number < self.low",
+                "not usable or number < self.low",
+            ),
         ),
         sources=("hyperledger-labs/SmartBFT PR #570",),
         aliases=("B17",),
@@ -748,7 +751,13 @@ VIEW_CHANGES = (
         kind=DriftKind.WRONG_COMPARISON,
         breaks=("agreement_across_views",),
         clause="min-s is the sequence number of the latest stable checkpoint in V. §4.4",
-        edits=(Replace("carried_over", "max(m.number for m in view_changes)", "min(m.number for m in view_changes)"),),
+        edits=(
+            Replace(
+                "carried_over",
+                "stable, _ = self.latest_stable(view_changes)",
+                "stable = min(m.number for m in view_changes)",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.executed_not_shown",
@@ -820,12 +829,12 @@ VIEW_CHANGES = (
         edits=(
             Replace(
                 "enter",
-                "self.stabilize(max(m.view_changes, key=lambda x: x.number).proof)\n"
+                "self.stabilize(self.latest_stable(m.view_changes)[1])\n"
                 "self.disk.write(view=m.view, new_view=m)\n"
                 "self.sync()",
                 "self.disk.write(view=m.view, new_view=m)\n"
                 "self.sync()\n"
-                "self.stabilize(max(m.view_changes, key=lambda x: x.number).proof)",
+                "self.stabilize(self.latest_stable(m.view_changes)[1])",
             ),
         ),
     ),
