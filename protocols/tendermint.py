@@ -639,9 +639,9 @@ def commands(decisions: Iterable[Decision]) -> list[Command]:
 
 
 class Consensus(Observer):
-    """§II.C, the lemmas of §IV, and that the state machine executes what was decided. Of liars nothing is known, so each
-    is counted as if it had voted for everything. Lock safety and proofs of locks are the steps of Lemma 3's proof: they
-    break before two values can have 2f + 1 precommits. What clients see is judged as a history of the key-value
+    """§II.C, the lemmas of §IV, and that the state machine executes what was decided. Of liars nothing is known, so
+    each is counted as if it had voted for everything. Lock safety and proofs of locks are the steps of Lemma 3's proof:
+    they break before two values can have 2f + 1 precommits. What clients see is judged as a history of the key-value
     store."""
 
     def begin(self) -> None:
@@ -654,6 +654,7 @@ class Consensus(Observer):
         self.executed: dict[NodeId, int] = {}
         self.said: dict[tuple[NodeId, str, Height, Round], Any] = {}  # the content of a correct replica's message
         self.votes: dict[tuple[str, Height, Round, Id], set[NodeId]] = {}  # of correct replicas
+        self.proposers: dict[tuple[Height, Round], NodeId] = {}  # of what correct replicas prevote
         self.locks: dict[tuple[NodeId, Height], list[tuple[Round, Id]]] = {}  # by its precommits
         self.polkas: dict[Height, dict[tuple[Round, Id], None]] = {}  # there may be one
         self.decided_before_heal: Height = 0
@@ -750,6 +751,28 @@ class Consensus(Observer):
             return None
         return f"{node} has precommitted a value in round {round} of height {disk.height}, and is not locked on it"
 
+    @always("All that correct processes prevote in a round was proposed by one process.", "§III; Alg. 1: 22, 28")
+    @sent(Prevote)
+    def one_proposer_a_round(self, node: NodeId, dst: NodeId, m: Prevote) -> str | None:
+        wanted = self._wanted(node, m)
+        if wanted is not None:
+            first = self.proposers.setdefault((m.height, m.round), wanted.signer)
+            if first != wanted.signer:
+                return (
+                    f"{node} prevotes in round {m.round} of height {m.height} for {wanted.signer}, others for {first}"
+                )
+        return None
+
+    @always("A correct process proposes again what may have been decided, if it knows of it.", "Alg. 1: 15, 16, 19")
+    @sent(Proposal)
+    def valid_value_is_proposed(self, node: NodeId, dst: NodeId, m: Proposal) -> str | None:
+        disk = self.facts.written(node)
+        if disk.valid_round >= 0 and (disk.valid_value, disk.valid_round) != (m.value, m.valid_round):
+            return (
+                f"{node} proposes in round {m.round} another value than that which it found valid in {disk.valid_round}"
+            )
+        return None
+
     # -- Decisions
 
     @always("No two correct processes decide differently.", "§II.C")
@@ -775,17 +798,20 @@ class Consensus(Observer):
         return None
 
     @part_of(validity)
-    @sent(Prevote)
-    def prevoted_is_valid(self, node: NodeId, dst: NodeId, m: Prevote) -> str | None:
-        for request in self._prevoted(node, m):
+    @sent(Proposal, Prevote)
+    def wanted_is_valid(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
+        wanted = self._wanted(node, m)
+        for request in () if wanted is None else wanted.value.requests:
             if self.asked.get(request.op) != request:
-                return f"{node} prevoted in height {m.height} what nobody has asked for: {request}"
+                return f"{node} wants decided in height {m.height} what nobody has asked for: {request}"
         return None
 
-    def _prevoted(self, node: NodeId, m: Prevote) -> tuple[Request, ...]:
-        """The requests in the block that a correct replica has prevoted: it keeps the proposal."""
-        kept = (each for each in self.facts.written(node).spread if hasattr(each, "valid_round"))
-        return next((each.value.requests for each in kept if digest_of(each.value) == m.id), ())
+    def _wanted(self, node: NodeId, m: Any) -> Any:
+        """What a correct replica proposes, or the proposal that it prevotes, which it keeps; or None."""
+        if hasattr(m, "value"):
+            return m
+        kept = (each for each in self.facts.written(node).spread if hasattr(each, "value") and each.round == m.round)
+        return next((each for each in kept if digest_of(each.value) == m.id), None)
 
     @always("No request is decided twice, and a decision stands.", "§II.B, §II.C")
     @stored("decision")
@@ -803,12 +829,13 @@ class Consensus(Observer):
         return None
 
     @part_of(integrity)
-    @sent(Prevote)
-    def prevoted_is_new(self, node: NodeId, dst: NodeId, m: Prevote) -> str | None:
-        ops = [request.op for request in self._prevoted(node, m)]
+    @sent(Proposal, Prevote)
+    def wanted_is_new(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
+        wanted = self._wanted(node, m)
+        ops = [] if wanted is None else [request.op for request in wanted.value.requests]
         for op in ops:
             if self.decided_in.get(op, m.height) < m.height or ops.count(op) > 1:
-                return f"{node} prevoted request {op} in height {m.height}, where it is a repetition"
+                return f"{node} wants request {op} decided in height {m.height}, where it is a repetition"
         return None
 
     @always("A value is decided when 2f + 1 have precommitted it in one round.", "Alg. 1: 49")

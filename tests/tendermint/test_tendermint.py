@@ -15,6 +15,8 @@ BROKEN_BY = {
     "lock_safety": "precommits_without_a_lock",
     "proof_of_lock": "is_quorum/weaken-quorum/1",
     "lock_is_kept": "precommits_without_a_lock",
+    "one_proposer_a_round": "signed_by_its_proposer",
+    "valid_value_is_proposed": "proposes_a_new_value_always",
     "agreement": "conclude/drop-sync/1",
     "validity": "requests_of_clients",
     "integrity": "next_in_order",
