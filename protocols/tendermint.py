@@ -854,9 +854,7 @@ class Consensus(Observer):
         before, self.executed[node] = self.executed.get(node, 0), index
         if index != before + 1:
             return f"{node} executed request {index} right after request {before}"
-        decided = [
-            request.command for decision in self.facts.written(node).decision for request in decision.value.requests
-        ]
+        decided = self.agenda.get(node, [])
         if index > len(decided) or decided[index - 1] != command:
             return f"{node} executed {command} as request {index}, which is not what it had decided"
         return None
