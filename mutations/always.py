@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -92,7 +93,9 @@ class _Settler(cst.CSTTransformer):
         self, body: _Block, above: Sequence[cst.EmptyLine]
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
         """The body's statements, to stand where the `if` stood."""
-        lines = list(body.body) if isinstance(body, cst.IndentedBlock) else [cst.SimpleStatementLine(body.body)]
+        lines: list[Any] = list(body.body)  # of a block; of `if x: y` it is what stands on the line
+        if not isinstance(body, cst.IndentedBlock):
+            lines = [cst.SimpleStatementLine(lines)]
         lines[0] = lines[0].with_changes(leading_lines=(*above, *lines[0].leading_lines))
         self.opened.append(lines[-1])
         return cst.FlattenSentinel(lines)
@@ -168,6 +171,6 @@ def _named(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
 
 
 def _reads(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
-    targets = [node.target for node in below if isinstance(node, cst.AssignTarget | cst.AugAssign | cst.AnnAssign)]
+    targets: list[cst.CSTNode] = [node.target for node in below if isinstance(node, cst.AssignTarget | cst.AugAssign | cst.AnnAssign)]
     targets += [node.target for node in below if isinstance(node, cst.For | cst.CompFor | cst.NamedExpr)]
     return [node for node in _named(below, name) if not any(node is each for each in targets)]
