@@ -171,6 +171,6 @@ def _named(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
 
 
 def _reads(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
-    targets: list[cst.CSTNode] = [node.target for node in below if isinstance(node, cst.AssignTarget | cst.AugAssign | cst.AnnAssign)]
-    targets += [node.target for node in below if isinstance(node, cst.For | cst.CompFor | cst.NamedExpr)]
+    kinds = cst.AssignTarget | cst.AugAssign | cst.AnnAssign | cst.For | cst.CompFor | cst.NamedExpr
+    targets = [node.target for node in below if isinstance(node, kinds)]
     return [node for node in _named(below, name) if not any(node is each for each in targets)]

@@ -42,7 +42,11 @@ ECHOES = (
         breaks=("validity",),
         clause="One instance per message: bcb is its name. CGR §3.10",
         edits=(
-            Replace("start", "(e.sender, e.number): e.digest", "(e.sender, 1): e.digest"),
+            Replace(
+                "start",
+                "{(e.sender, e.number): e.digest for e in self.disk.echoed}",
+                "{(e.sender, 1): e.digest for e in self.disk.echoed}",
+            ),
             Replace("handle_send", "(src, m.number), digest_of(m.content)", "(src, 1), digest_of(m.content)"),
         ),
     ),
