@@ -134,7 +134,7 @@ LOCKS = (
         id="tendermint.lock_kept_in_memory",
         title="A lock is lost in a crash.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("lock_safety"),
+        breaks=("lock_safety",),
         clause="lockedValue and lockedRound are state of the height. 6, 7, 53",
         edits=(
             Replace(

@@ -11,8 +11,10 @@ from protosim.errors import UserError
 from protosim.kills import KILLED, SURVIVES, Row
 from protosim.operatorkills import Table, compare, expected, gaps, share, text, updated
 from protosim.program import modules, spec_of
+from tests.mutations.unmeasured import UNMEASURED
 
-MEASURED = [name for name in modules("protocols") if isinstance(spec_of(name), ProtocolSpec)]
+PROTOCOLS = [name for name in modules("protocols") if isinstance(spec_of(name), ProtocolSpec)]
+MEASURED = [name for name in PROTOCOLS if name not in UNMEASURED]
 
 TABLE = Table(
     events=9_000,
