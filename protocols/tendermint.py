@@ -215,7 +215,7 @@ class TendermintDisk(Disk):
 
 @attrs.frozen
 class Switches:
-    batch: int = switch(64, (1, 64), "the most requests in one block")
+    batch: int = switch(64, (8, 64), "the most requests in one block")
     patience: int = switch(40, (5, 40), "milliseconds: the timeouts of the first round")
 
 

@@ -17,12 +17,12 @@ BROKEN_BY = {
     "lock_is_kept": "precommits_without_a_lock",
     "one_proposer_a_round": "signed_by_its_proposer",
     "valid_value_is_proposed": "proposes_a_new_value_always",
-    "agreement": "conclude/drop-sync/1",
-    "validity": "requests_of_clients",
+    "agreement": "precommits_of_quorum",
+    "validity": "requests_verify",
     "integrity": "next_in_order",
     "decided_by_quorum": "decided_by_any_precommits",
     "order_of_execution": "executes_from_the_restart_on",
-    "progress_after_heal": "one_proposer_a_height",
+    "progress_after_heal": "nil_precommits_end_nothing",
     "replicas_catch_up": "gossip_of_old_heights_ignored",
 }
 
