@@ -83,11 +83,11 @@ def most_liars(size: int) -> int:
 # -- Messages ----------------------------------------------------------------------------------------
 
 
-def brief(m: Any) -> str:
+def brief(self: Any) -> str:
     """As the paper writes messages, with the first bytes of digests."""
-    shown = [_brief(getattr(m, name)) for name, _ in m.FIELDS if name != "valid"]
-    forged = " forged" if m.SIGNED and not m.valid else ""
-    return f"{type(m).__name__}({', '.join(shown)}){forged}"
+    shown = [_brief(getattr(self, name)) for name, _ in self.FIELDS if name != "valid"]
+    forged = " forged" if self.SIGNED and not self.valid else ""
+    return f"{type(self).__name__}({', '.join(shown)}){forged}"
 
 
 def _brief(x: Any) -> str:

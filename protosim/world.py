@@ -137,7 +137,8 @@ class World(Clock):
         self.replicas = self.scenario.node_ids()
         self.ids = self.replicas if self.spec.client is None else (*self.replicas, *CLIENTS)
         self.notary = None if self.spec.liars is no_liars else Notary()
-        self.byzantine, self.liars = byzantine, () if byzantine is None else byzantine.names
+        self.byzantine = byzantine
+        self.liars: tuple[NodeId, ...] = () if byzantine is None else byzantine.names
         self.index = {name: i for i, name in enumerate(self.ids)}
         if byzantine is None:
             return

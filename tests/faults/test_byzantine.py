@@ -86,6 +86,7 @@ def test_liars_go_on_lying_when_the_faults_have_ended() -> None:
 
 def test_twins_are_two_nodes_of_one_name_and_each_speaks_with_some() -> None:
     world, host = begin(scenario("byzantine_twins", lasts=10**9))
+    assert world.byzantine is not None
     assert world.ids == ("n1", "n2", "n3", "n4", *world.liars)
     run_to_end(world, host)
     assert {place for place, node in host.nodes.items() if node.me == world.liars[0]} == world.byzantine.places
