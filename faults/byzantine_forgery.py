@@ -37,7 +37,7 @@ Field = tuple[str, Any]  # its name, and what it holds
 
 
 def draw(draw: Draw, pace: int) -> dict[str, int]:
-    return {"per_mille": draw.choice("per_mille", (100, 300, 700)), **common(draw)}
+    return {"per_mille": draw.choice("per_mille", (300, 700)), **common(draw)}
 
 
 def fields(x: Any, me: str | None) -> Iterator[Field]:
