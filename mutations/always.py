@@ -14,7 +14,6 @@ import libcst as cst
 
 from mutations.syntax import label, nodes
 
-_Block = cst.BaseSuite
 _ENDS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -90,7 +89,7 @@ class _Settler(cst.CSTTransformer):
         return self._opened(taken.body, updated_node.leading_lines) if taken else cst.RemoveFromParent()
 
     def _opened(
-        self, body: _Block, above: Sequence[cst.EmptyLine]
+        self, body: cst.BaseSuite, above: Sequence[cst.EmptyLine]
     ) -> cst.FlattenSentinel[cst.BaseStatement]:
         """The body's statements, to stand where the `if` stood."""
         lines: list[Any] = list(body.body)  # of a block; of `if x: y` it is what stands on the line
