@@ -15,6 +15,7 @@ import libcst as cst
 from mutations.syntax import label, nodes
 
 _ENDS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+_SETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 
 
 def settled(function: cst.FunctionDef, condition: cst.BaseExpression) -> cst.FunctionDef:
@@ -134,6 +135,8 @@ def _looked_up(function: cst.FunctionDef) -> dict[str, cst.SimpleStatementLine]:
                 body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)]
             ) if all(_is_look_up(below) for below in nodes(value) if isinstance(below, cst.Call)):
                 found[name] = node
+            case _:
+                pass
     return found
 
 
@@ -161,6 +164,8 @@ def _assignment(
                 body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)]
             ) if value is condition and len(_reads(below, name)) == len(_named(below, name)) - 1:
                 return node, name
+            case _:
+                pass
     return None, ""
 
 
