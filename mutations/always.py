@@ -175,6 +175,5 @@ def _named(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
 
 
 def _reads(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
-    kinds = cst.AssignTarget | cst.AugAssign | cst.AnnAssign | cst.For | cst.CompFor | cst.NamedExpr
-    targets = [node.target for node in below if isinstance(node, kinds)]
+    targets = [getattr(node, "target", None) for node in below if isinstance(node, _SETS)]
     return [node for node in _named(below, name) if not any(node is each for each in targets)]
