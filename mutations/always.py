@@ -14,6 +14,7 @@ import libcst as cst
 
 from mutations.syntax import label, nodes
 
+_BINDS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 _ENDS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 _SETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 
@@ -175,5 +176,5 @@ def _named(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
 
 
 def _reads(below: Sequence[cst.CSTNode], name: str) -> list[cst.BaseExpression]:
-    targets = [getattr(node, "target", None) for node in below if isinstance(node, _SETS)]
+    targets: list[Any] = [getattr(node, "target", None) for node in below if isinstance(node, _BINDS)]
     return [node for node in _named(below, name) if not any(node is each for each in targets)]
