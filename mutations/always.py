@@ -16,7 +16,6 @@ from mutations.syntax import label, nodes
 
 _BINDS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 _ENDS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
-_SETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 
 
 def settled(function: cst.FunctionDef, condition: cst.BaseExpression) -> cst.FunctionDef:
