@@ -1086,9 +1086,9 @@ class Section4(Observer):
                 return f"{node} agrees to {vote}, and another digest may be committed in view {view}"
         return None
 
-    # Early warnings: what must hold so that no later step can break the above.
+    # What each replica does.
 
-    @warning("A correct replica agrees to one digest in a view and sequence number.", "§4.2; no equivocation")
+    @always("A correct replica agrees to one digest in a view and sequence number.", "§4.2; no equivocation")
     @sent(Proposal, Prepare, NewView)
     def one_digest_in_view(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
         for vote in agreed_by(m):
@@ -1098,7 +1098,7 @@ class Section4(Observer):
                     return f"{node} agreed to two digests in view {vote.view} and number {vote.number}"
         return None
 
-    @warning("A backup agrees to what the primary has proposed.", "§4.2: pre-prepare")
+    @always("A backup agrees to what the primary has proposed.", "§4.2: pre-prepare")
     @sent(Prepare)
     def proposed_by_the_primary(self, node: NodeId, dst: NodeId, m: Prepare) -> str | None:
         primary = self.facts.replicas[m.view % len(self.facts.replicas)]
@@ -1106,7 +1106,7 @@ class Section4(Observer):
             return None
         return f"{node} agrees to {m}, which {primary} never proposed"
 
-    @warning("A prepared certificate has the signatures of 2f + 1 replicas.", "§4.2: prepared")
+    @always("A prepared certificate has the signatures of 2f + 1 replicas.", "§4.2: prepared")
     @stored("prepared")
     def prepared_by_quorum(
         self, node: NodeId, index: int, removed: tuple[Prepared, ...], added: tuple[Prepared, ...]
@@ -1118,7 +1118,7 @@ class Section4(Observer):
                 return f"{node} prepared {p}, to which only {' '.join(agreed) or 'nobody'} agreed of the correct ones"
         return None
 
-    @warning("What is executed is committed by 2f + 1 replicas.", "§4.2: committed-local")
+    @always("What is executed is committed by 2f + 1 replicas.", "§4.2: committed-local")
     @applied
     def committed_by_quorum(self, node: NodeId, index: Number, command: Any, result: object) -> str | None:
         certain = [digest for _, _, digest in self.certain.get(index, ())]
@@ -1126,7 +1126,7 @@ class Section4(Observer):
             return None
         return f"{node} executed {command} as number {index}, and that cannot be committed yet"
 
-    @warning("A stable checkpoint has the signatures of 2f + 1 replicas.", "§4.3")
+    @always("A stable checkpoint has the signatures of 2f + 1 replicas.", "§4.3")
     @wrote("proof")
     def stable_by_quorum(self, node: NodeId, before: dict[str, Any]) -> str | None:
         proof = self.facts.written(node).proof
@@ -1138,7 +1138,7 @@ class Section4(Observer):
                 return f"{node} takes checkpoint {m.number} for stable, by {' '.join(signers) or 'nobody'} and liars"
         return None
 
-    @warning("A new view begins when 2f + 1 replicas ask for it.", "§4.4")
+    @always("A new view begins when 2f + 1 replicas ask for it.", "§4.4")
     @wrote("new_view")
     def new_view_by_quorum(self, node: NodeId, before: dict[str, Any]) -> str | None:
         view = self.facts.written(node).new_view.view
@@ -1159,7 +1159,7 @@ class Section4(Observer):
                     return f"{node} enters view {m.view} by {certificate}, which cannot have prepared"
         return None
 
-    @warning("A new view carries over what its view changes show.", "§4.4: O")
+    @always("A new view carries over what its view changes show.", "§4.4: O")
     @wrote("new_view")
     def new_view_is_complete(self, node: NodeId, before: dict[str, Any]) -> str | None:
         m = self.facts.written(node).new_view
@@ -1176,6 +1176,36 @@ class Section4(Observer):
         if last <= stable + len(m.pre_prepares):
             return None
         return f"{node} enters view {m.view} without number {last}, which a view change shows"
+
+    @always("A view change shows all that the replica has committed since its stable checkpoint.", "§4.4: P")
+    @sent(ViewChange)
+    def view_change_shows_all(self, node: NodeId, dst: NodeId, m: ViewChange) -> str | None:
+        if m.signer != node:
+            return None
+        asking = self.view_changes.setdefault(m.view, [])
+        if node not in asking:
+            asking.append(node)
+        self.left[node] = max(self.left.get(node, 0), m.view)
+        shown = {c.pre_prepare.number: c.pre_prepare.view for c in m.prepared}
+        for number, view in self.shown.get(node, {}).items():
+            if number > m.number and shown.get(number, -1) < view:
+                return f"{node} asks for view {m.view} and does not show number {number}, committed in view {view}"
+        return None
+
+    @always("Who has asked for a view agrees to nothing in earlier ones.", "§4.4")
+    @sent(Prepare, Commit)
+    def left_views_stay_left(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
+        if m.signer != node or m.view >= self.left.get(node, 0):
+            return None
+        return f"{node} says {m}, and has asked for view {self.left[node]}"
+
+    @always("Faulty replicas alone cannot make a correct one change views.", "§4.5.2")
+    @sent(ViewChange)
+    def views_follow_correct_replicas(self, node: NodeId, dst: NodeId, m: ViewChange) -> str | None:
+        highest, self.highest = self.highest, max(self.highest, m.view if m.signer == node else 0)
+        return None if self.highest <= highest + 1 else f"{node} asks for view {m.view}, and nobody is beyond {highest}"
+
+    # Early warnings: what a crash may turn into one of the above.
 
     @warning("A backup has on disk what it prepares.", "§4.2: enters both messages to its log")
     @sent(Prepare)
@@ -1207,35 +1237,12 @@ class Section4(Observer):
             return None
         return f"{node} announces checkpoint {m.number}, and a crash would make it forget the state"
 
-    @warning("A view change shows all that the replica has committed since its stable checkpoint.", "§4.4: P")
+    @warning("Who asks for a view has on disk that it has left the earlier ones.", "§4.4")
     @sent(ViewChange)
-    def view_change_shows_all(self, node: NodeId, dst: NodeId, m: ViewChange) -> str | None:
-        if m.signer != node:
+    def view_is_on_disk(self, node: NodeId, dst: NodeId, m: ViewChange) -> str | None:
+        if m.signer != node or self.facts.durable(node).view >= m.view:
             return None
-        asking = self.view_changes.setdefault(m.view, [])
-        if node not in asking:
-            asking.append(node)
-        self.left[node] = max(self.left.get(node, 0), m.view)
-        if self.facts.durable(node).view < m.view:
-            return f"{node} asks for view {m.view}, and a crash would make it forget"
-        shown = {c.pre_prepare.number: c.pre_prepare.view for c in m.prepared}
-        for number, view in self.shown.get(node, {}).items():
-            if number > m.number and shown.get(number, -1) < view:
-                return f"{node} asks for view {m.view} and does not show number {number}, committed in view {view}"
-        return None
-
-    @warning("Who has asked for a view agrees to nothing in earlier ones.", "§4.4")
-    @sent(Prepare, Commit)
-    def left_views_stay_left(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
-        if m.signer != node or m.view >= self.left.get(node, 0):
-            return None
-        return f"{node} says {m}, and has asked for view {self.left[node]}"
-
-    @warning("Faulty replicas alone cannot make a correct one change views.", "§4.5.2")
-    @sent(ViewChange)
-    def views_follow_correct_replicas(self, node: NodeId, dst: NodeId, m: ViewChange) -> str | None:
-        highest, self.highest = self.highest, max(self.highest, m.view if m.signer == node else 0)
-        return None if self.highest <= highest + 1 else f"{node} asks for view {m.view}, and nobody is beyond {highest}"
+        return f"{node} asks for view {m.view}, and a crash would make it forget"
 
     # Goals: a run in which nothing happened proves nothing.
 

@@ -12,7 +12,7 @@ NORMAL_CASE = (
         id="pbft.request_signature_verifies",
         title="A replica believes who a request is from, so liars may ask in the clients' names.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("validity", "agreement"),
+        breaks=("validity", "agreement", "failure"),
         clause="A client requests the execution by a signed message; signatures are checked. §4.1, §4.2",
         edits=(Site("is_valid_request", "drop-check", "request_signature_verifies"),),
     ),
