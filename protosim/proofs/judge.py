@@ -207,6 +207,8 @@ class _Reading:
         for other in self._below(own):
             if (outcome := self.outcome(other)) != "correct":
                 return self._unproved(own, other, outcome)
+        if (stray := next(self._strays(), None)) is not None:
+            return Lemma(name, "failed", f"it may rest on {stray}, which is no declaration of the answer", own.line)
         restated = self.verdict.outcomes.get((assembly.WRAPPER, name), "missing")
         if restated in TIME_OUTS:
             return Lemma(name, "timed out", f"it is proved; whether it is what was required, {GAVE_UP}", own.line)
@@ -221,15 +223,25 @@ class _Reading:
         return self.verdict.outcomes.get((self.answer.module.name, declaration.name), nothing)
 
     def _below(self, declaration: Declaration) -> Iterator[Declaration]:
-        """Every other declaration that it rests on, directly or not: what it names, and all types, named or not."""
-        yield from (d for d in self.answer.module.declarations if d.kind in ("type", "datatype"))
+        """Every other declaration that it rests on: what it names, directly or not, and what is known unasked.
+
+        That is every type and function: the verifier believes `function Absurd(): nat { -1 }` in all that comes later.
+        """
         known = {d.name: d for d in self.answer.module.declarations if d.kind != "import"}
-        seen, todo = {declaration.name}, [declaration]
+        todo = [declaration, *(d for d in known.values() if d.kind != "lemma")]
+        seen = {d.name for d in todo}
+        yield from todo[1:]
         while todo:
             for name in sorted(todo.pop().words() & known.keys() - seen):
                 seen.add(name)
                 todo.append(known[name])
                 yield known[name]
+
+    def _strays(self) -> Iterator[str]:
+        """What is not proved beside the declarations that were read in the answer: nobody knows who rests on it."""
+        for (module, name), outcome in self.verdict.outcomes.items():
+            if module == self.answer.module.name and outcome != "correct" and self.answer.module.find(name) is None:
+                yield name
 
     def _unproved(self, lemma: Declaration, culprit: Declaration, outcome: str) -> Lemma:
         on = "" if culprit is lemma else f"it rests on {culprit.name}, which is not proved: "

@@ -27,10 +27,11 @@ TRUSTED = {  # what Dafny would believe without a proof, or leave out
     "include": "brings in text that is not verified",
 }
 RESERVED = {
-    *("abstract", "allocated", "break", "char", "class", "codatatype", "colemma", "const", "constructor"),
-    *("copredicate", "export", "extends", "for", "fresh", "inductive", "invariant", "iterator", "label", "method"),
-    *("modifies", "modify", "new", "newtype", "null", "object", "print", "protected", "provides", "reads", "refines"),
-    *("reveals", "static", "string", "this", "trait", "twostate", "unchanged", "while", "witness", "yield", "yields"),
+    *("abstract", "allocated", "break", "char", "class", "codatatype", "colemma", "comethod", "const"),
+    *("constructor", "copredicate", "export", "extends", "for", "fresh", "inductive", "invariant", "iterator"),
+    *("label", "method", "modifies", "modify", "new", "newtype", "null", "object", "print", "protected"),
+    *("provides", "reads", "refines", "reveals", "static", "string", "this", "trait", "twostate", "unchanged"),
+    *("while", "witness", "yield", "yields"),
     "ORDINAL",
 }
 NUMBERED = re.compile(r"(?:bv|array)\d*")
@@ -61,6 +62,8 @@ def _offences(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
             name = tokens[place + 1].text if place + 1 < len(tokens) else ""
             if name not in ATTRIBUTES:
                 yield place, f"the attribute {{:{name}}} is not among those that are harmless ({_listed()})"
+            elif place > 1 and tokens[place - 2].text == "decreases":
+                yield place, "an attribute of `decreases` could hide a * behind it"
         elif token.text == ">" and before is not None and before.text == "-":
             yield place, "-> is a type of functions, which is not in the language of proofs"
         elif token.text == "*" and not _ends_operand(before):

@@ -13,6 +13,7 @@ from protosim.adapters.dafny import allowed, tokens
 from protosim.adapters.dafny.declarations import Declaration, Module, modules, parse
 from protosim.adapters.dafny.tokens import Unreadable
 
+INFINITE = {"iset", "imap"}  # Dafny 2.3 lets a type contain all its own subsets, and so proves `false`
 WRAPPER, ALIAS = "RequiredLemmas", "TheAnswer"
 ANSWER_FILE, SPEC_FILE, WRAPPER_FILE = "answer.dfy", "specification.dfy", "required.dfy"
 
@@ -123,6 +124,16 @@ def _misplaced(module: Module, against: Interface) -> Iterator[allowed.Offence]:
             yield allowed.Offence(d.line, says)
         elif d.kind in ("lemma", "function", "predicate") and d.body is None:
             yield allowed.Offence(d.line, f"the {d.kind} {d.name} has no body")
+        elif d.kind in ("datatype", "type"):
+            yield from _within_a_type(d)
+
+
+def _within_a_type(d: Declaration) -> Iterator[allowed.Offence]:
+    words = [token for token in d.tokens if token.text in (*allowed.DECLARE, *INFINITE)]
+    for token in words[1:]:  # the first is its own kind
+        says = f"{token.text} within the {d.kind} {d.name}"
+        why = "such a type can contradict itself" if token.text in INFINITE else "declare it beside it"
+        yield allowed.Offence(token.line, f"{says}: {why}")
 
 
 def wrapper(against: Interface, lemmas: Sequence[Declaration]) -> tuple[str, dict[int, str]]:
