@@ -9,7 +9,9 @@ import contextlib
 import importlib
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -77,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Never raises, never shows a traceback unasked."""
     words = list(sys.argv[1:] if argv is None else argv)
     known = bool(words) and words[0] in COMMANDS
+    _heed_termination()
     out = Output(words[0] if known else "usage", json="--json" in words)
     try:
         return out.answer(_obey(words, out) if known else _introduce(words, out))
@@ -89,6 +92,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         says = f"internal error: {type(error).__name__}: {error} (this is a bug of protosim)"
         return _refuse(out, "error", f"protosim: {says}; PROTOSIM_TRACEBACK=1 shows where")
+
+
+def _heed_termination() -> None:
+    """Being told to end is an interrupt like Ctrl-C: what was started is ended, what was found is told."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _refuse(out: Output, status: Any, sentence: str) -> int:

@@ -34,7 +34,10 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         files.write(Path(args.handout), handed_out(args.task))
         out.say(f"Wrote {args.handout}.")
         return Answer("ok", {"task": args.task, "handout": args.handout})
-    result = judge(args.task, Path(args.candidate), out)
+    candidate = Path(args.candidate)
+    if candidate.is_fifo():
+        raise UserError(f"The candidate {candidate} is a pipe, which may never end: name a file.")
+    result = judge(args.task, candidate, out)
     tell(result, out)
     if result.isolation == ISOLATION:
         out.prose(f"The candidate's processes were {ISOLATION}: score nobody's code that you would not run yourself.")

@@ -168,6 +168,13 @@ def test_a_source_must_be_there(cli: Cli) -> None:
     assert "latin.py is not UTF-8 text" in cli("run", "raft", "--source", "latin.py").err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
+def test_a_candidate_that_is_a_pipe_is_refused_before_anybody_waits_for_it(cli: Cli) -> None:
+    os.mkfifo("pipe.py")
+    refused = cli("score", "fix_raft_safety", "pipe.py")
+    assert (refused.code, refused.err) == (3, "The candidate pipe.py is a pipe, which may never end: name a file.\n")
+
+
 def test_a_mutant_that_does_not_apply_to_the_source_says_what_it_expected(cli: Cli, edited: Edited) -> None:
     source = edited("            vote_once_per_term=self.disk.voted_for in (None, src),  # receiver 2, §5.2\n", "")
     refused = cli("run", "raft", "--source", source, "--mutant", MUTANT)

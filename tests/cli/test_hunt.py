@@ -135,8 +135,10 @@ def test_an_interrupt_while_shortening_keeps_what_was_found(cli: Cli, monkeypatc
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_ends_a_hunt_with_what_it_has(jobs: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("jobs", "told"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("1", signal.SIGTERM)])
+def test_ctrl_c_or_the_word_to_end_ends_a_hunt_with_what_it_has(
+    jobs: str, told: signal.Signals, tmp_path: Path
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "protosim", "hunt", "raft", "--runs", "1000000", "--json", "--jobs", jobs],
         stdout=subprocess.PIPE,
@@ -149,7 +151,7 @@ def test_ctrl_c_ends_a_hunt_with_what_it_has(jobs: str, tmp_path: Path) -> None:
     )
     try:
         time.sleep(4)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+        os.killpg(process.pid, told)  # as a terminal does: to every process of the group
         out, err = process.communicate(timeout=60)
     finally:
         with contextlib.suppress(ProcessLookupError):
