@@ -590,6 +590,11 @@ class Chapter4(WithSnapshots):
             self.asked[node] = self.asked.get(node, 0) + 1
 
     def leader_was_asked(self) -> bool:
+        """What this takes here stands below."""
+        return True
+
+    @part_of(WithSnapshots.progress_after_heal)
+    def progress_after_heal(self) -> str | None:
         """Clients that try any server may take long to find the leader: it has to be asked, or each server, and once
         more if it may be handing over."""
         often = 2 if self.facts.switches.transfer else 1
@@ -598,7 +603,7 @@ class Chapter4(WithSnapshots):
         leaderless = self.appended_at < quiet and not alone
         asked = len(self.asked_leader_at) >= often and self.asked_leader_at[0] < quiet
         all_asked = all(self.asked.get(node, 0) > often for node in self.facts.ids)
-        return leaderless or asked or all_asked
+        return super().progress_after_heal() if leaderless or asked or all_asked else None
 
     @applied
     def note_joint(self, node: NodeId, index: Index, command: Value | None, result: object) -> None:

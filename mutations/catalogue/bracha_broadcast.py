@@ -81,7 +81,7 @@ READIES = (
         id="bracha_broadcast.join_once",
         title="A node that is ready joins others that are ready for something else.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("ready_for_one", "consistency"),
+        breaks=("failure", "ready_for_one", "consistency"),  # its own message makes it ready again, without end
         clause="sentready = FALSE. CGR, Algorithm 3.18, upon exists m: #(readys = m) > f",
         edits=(Site("handle_ready", "drop-check", "join_once"),),
     ),

@@ -24,7 +24,7 @@ HUGE = "9" * 5000
     ("words", "says"),
     [
         (["hnt", "raft"], "There is no command 'hnt': did you mean hunt?"),
-        (["run", "rft"], "There is no protocol 'rft': did you mean raft or raft_whole?"),
+        (["run", "rft"], "There is no protocol 'rft': did you mean raft, pbft or raft_whole?"),
         (["hunt", "paxso"], "There is no protocol 'paxso': did you mean paxos or multi_paxos?"),
         (["mutate", "rft", "x"], "There is no protocol 'rft': did you mean raft"),
         (["kills", "rft"], "There is no protocol 'rft': did you mean raft"),
@@ -130,7 +130,7 @@ def test_with_json_a_mistake_is_an_object_too(cli: Cli) -> None:
     assert refused.data == {
         "schema": "protosim/hunt/1",
         "status": "error",
-        "message": "There is no protocol 'rft': did you mean raft or raft_whole?",
+        "message": "There is no protocol 'rft': did you mean raft, pbft or raft_whole?",
     }
     assert cli("hnt", "--json").data["schema"] == "protosim/usage/1"
 

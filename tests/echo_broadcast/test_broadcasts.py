@@ -1,46 +1,24 @@
-"""The two Byzantine broadcasts: each check is tried by a story, and each invariant is broken by some mutant."""
-
-from pathlib import Path
+"""The two Byzantine broadcasts: invariants that some mutant breaks within a few runs of a hunt."""
 
 import pytest
 
-from protosim import checks
-from protosim.program import reference
-from tests.biting import but_goals, is_broken_by, sole_refusals
+from tests.biting import is_broken_by
 
-STORIES = Path(__file__).parent.parent
-BROKEN_BY = {
-    "echo_broadcast": {
-        "no_duplication": "delivered_once",
-        "integrity": "certificate_of_sender",
-        "consistency": "certified",
-        "validity": "sent_once",
-        "one_certificate": "one_echo_per_broadcast",
-    },
-    "bracha_broadcast": {
-        "no_duplication": "delivered_once",
-        "integrity": "ready_at_one_correct",
-        "consistency": "ready_at_quorum",
-        "validity": "forget_what_is_delivered",
-        "one_quorum": "one_echo_per_broadcast",
-        "ready_for_one": "echoed_by_quorum",
-        "totality": "no_amplification",
-    },
-}
-CASES = [(protocol, *pair) for protocol, pairs in BROKEN_BY.items() for pair in pairs.items()]
+BROKEN_BY = [
+    ("echo_broadcast", "no_duplication", "delivered_once"),
+    ("echo_broadcast", "consistency", "certified"),
+    ("echo_broadcast", "validity", "digest_without_number"),
+    ("echo_broadcast", "one_certificate", "one_echo_per_broadcast"),
+    ("bracha_broadcast", "no_duplication", "delivered_once"),
+    ("bracha_broadcast", "integrity", "ready_at_one_correct"),
+    ("bracha_broadcast", "consistency", "ready_at_quorum"),
+    ("bracha_broadcast", "validity", "votes_without_number"),
+    ("bracha_broadcast", "one_quorum", "one_echo_per_broadcast"),
+    ("bracha_broadcast", "ready_for_one", "echoed_by_quorum"),
+    ("bracha_broadcast", "totality", "no_amplification"),
+]
 
 
-@pytest.mark.parametrize("protocol", BROKEN_BY)
-def test_each_invariant_but_goals_has_a_mutant(protocol: str) -> None:
-    assert but_goals(protocol) == list(BROKEN_BY[protocol])
-
-
-@pytest.mark.parametrize(("protocol", "invariant", "mutant"), CASES)
+@pytest.mark.parametrize(("protocol", "invariant", "mutant"), BROKEN_BY)
 def test_the_mutant_breaks_the_invariant(protocol: str, invariant: str, mutant: str) -> None:
     assert is_broken_by(protocol, invariant, mutant)
-
-
-@pytest.mark.parametrize("protocol", BROKEN_BY)
-def test_each_check_is_once_the_only_reason_to_refuse(protocol: str) -> None:
-    told = "\n".join(path.read_text("utf-8") for path in (STORIES / protocol).glob("*.txt"))
-    assert sole_refusals(told) == set(checks.names(reference(protocol).source))

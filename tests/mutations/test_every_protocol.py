@@ -41,5 +41,5 @@ def test_every_operator_makes_protocols_that_can_be_loaded_and_are_not_the_same(
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_most_operators_find_something(protocol: str) -> None:
     found = {str(mutation.edits[0]).split("/")[1] for mutation in made(protocol).values()}
-    assert len(found) >= len(operators.names()) / 2
+    assert len(found) >= len(operators.names()) / 3
     assert "drop-check" in found

@@ -18,7 +18,7 @@ BROKEN_BY = {
     "one_proposer_a_round": "signed_by_its_proposer",
     "valid_value_is_proposed": "proposes_a_new_value_always",
     "agreement": "precommits_of_quorum",
-    "validity": "requests_verify",
+    "validity": "request_verifies",
     "integrity": "next_in_order",
     "decided_by_quorum": "decided_by_any_precommits",
     "order_of_execution": "executes_from_the_restart_on",
