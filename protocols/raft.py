@@ -629,15 +629,15 @@ class Figure3(Observer):
 
     def leader_was_asked(self) -> bool:
         """Clients that try any server may miss the leader for long; but there should be one."""
-        return self.newest_leader() in (None, self.asked_leader)
+        return self.leader_of_the_newest_term() in (None, self.asked_leader)
 
-    def newest_leader(self) -> NodeId | None:
+    def leader_of_the_newest_term(self) -> NodeId | None:
         """Who leads the newest term that anybody is in."""
         return self.leader_of.get(max(self.facts.written(node).term for node in self.facts.ids))
 
     @requested
-    def note_asked(self, node: NodeId, op: OpId, command: Command) -> None:
-        if self.facts.healed_at is not None and node == self.newest_leader():
+    def note_asked_leader(self, node: NodeId, op: OpId, command: Command) -> None:
+        if self.facts.healed_at is not None and node == self.leader_of_the_newest_term():
             self.asked_leader = node
 
     @replied
