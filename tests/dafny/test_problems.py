@@ -43,14 +43,7 @@ def test_a_weakened_specification_is_noticed(dafny: tool.Dafny) -> None:
     assert first_failure(problem, problem.mutated(mutant), dafny), (name, mutant.name)
 
 
-UNCERTIFIED = ("verify_replicated_kv",)  # until `protosim task check NAME --write` has gone through all of it
-
-
-def test_a_problem_is_called_uncertified_only_as_long_as_it_has_no_certificate() -> None:
-    assert not [name for name in UNCERTIFIED if kept(load(name))], "take it out of UNCERTIFIED"
-
-
-@pytest.mark.parametrize("name", [name for name in names() if name not in UNCERTIFIED])
+@pytest.mark.parametrize("name", names())
 def test_a_problem_has_a_certificate_without_faults(name: str) -> None:
     problem = load(name)
     found = kept(problem)
