@@ -3,7 +3,7 @@
 A share (`per_mille`) of what it says and hears it says again: in the name of another than who has signed it, or
 rewritten, one number, digest or list for another in all places, so that the parts still fit together. It rewrites
 everything, and hopes for somebody who does not look at signatures; or its own parts, beside which it shows those of
-others, that say something else, or none but its own, over and over.
+others, which say something else, or which it has signed all itself.
 
 >>> from protosim.api import signed, value
 >>> from protosim.byzantine import Memory
@@ -21,19 +21,19 @@ True
 """
 
 from collections.abc import Iterator
+from operator import is_not
 from typing import Any
 from zlib import crc32
-
-import attrs
 
 from faults._lies import common, in_the_name_of
 from protosim.byzantine import Memory, Sends, Tactic, heard
 from protosim.keys import Draw, mix
-from protosim.values import Value, signatures
+from protosim.values import Value, altered, signatures
 
 LIES = UNRESTRICTED = True
 
 Field = tuple[str, Any]  # its name, and what it holds
+COMPOSED = (Value, tuple)
 
 
 def draw(draw: Draw, pace: int) -> dict[str, int]:
@@ -42,15 +42,17 @@ def draw(draw: Draw, pace: int) -> dict[str, int]:
 
 def fields(x: Any, me: str | None) -> Iterator[Field]:
     """Of the value and of all values in it: its numbers, digests and lists; but for what others than `me` signed."""
-    if isinstance(x, Value) and not is_foreign(x, me):
+    if type(x) is tuple:
+        for item in x:
+            if isinstance(item, COMPOSED):
+                yield from fields(item, me)
+    elif not is_foreign(x, me):
         for name, _ in x.FIELDS:
             content = getattr(x, name)
             if type(content) in (int, bytes, tuple):
                 yield name, content
-            yield from fields(content, me)
-    elif type(x) is tuple:
-        for item in x:
-            yield from fields(item, me)
+            if isinstance(content, COMPOSED):
+                yield from fields(content, me)
 
 
 def is_foreign(x: Value, me: str | None) -> bool:
@@ -60,25 +62,21 @@ def is_foreign(x: Value, me: str | None) -> bool:
 def replaced(x: Any, field: Field, new: Any, me: str | None) -> Any:
     """`x` with the new content in every such field; all lists of one name are alike."""
     if type(x) is tuple:
-        return tuple([replaced(item, field, new, me) for item in x])
-    if not isinstance(x, Value) or is_foreign(x, me):
+        items = [replaced(item, field, new, me) if isinstance(item, COMPOSED) else item for item in x]
+        return tuple(items) if any(map(is_not, x, items)) else x
+    if is_foreign(x, me):
         return x
-    contents = {each: replaced(getattr(x, each), field, new, me) for each, _ in x.FIELDS}
     name, old = field
-    if name in contents and (contents[name] == old or type(old) is tuple):
-        contents[name] = new
-    return attrs.evolve(x, **contents)  # type: ignore[misc]
-
-
-def alone(x: Any, me: str) -> Any:
-    """`x` with a signature of `me` in the place of each other's in a list, or with none where it has none there."""
-    if type(x) is tuple:
-        own = [alone(item, me) for item in x if not (isinstance(item, Value) and is_foreign(item, me))]
-        return tuple([own[0]] * len(x) if own and isinstance(own[0], Value) and own[0].SIGNED else own)
-    if not isinstance(x, Value) or is_foreign(x, me):
-        return x
-    contents = {name: alone(getattr(x, name), me) for name in x.CARRIES}
-    return attrs.evolve(x, **contents)  # type: ignore[misc]
+    changed = {}
+    for each, _ in x.FIELDS:
+        content = before = getattr(x, each)
+        if isinstance(content, COMPOSED):
+            content = replaced(content, field, new, me)
+        if each == name and (content == old or type(old) is tuple):
+            content = new
+        if content is not before:
+            changed[each] = content
+    return altered(x, **changed) if changed else x
 
 
 def rewritten(x: Any, bits: int, memory: Memory, me: str | None = None) -> Any:
@@ -96,27 +94,35 @@ def rewritten(x: Any, bits: int, memory: Memory, me: str | None = None) -> Any:
 class Forgery(Tactic):
     def lie(self, world: Any, at: int, sends: Sends) -> Sends:
         """What it says, and what it has just heard: that it tells to whom it heard it from, and to somebody else."""
-        told = [*sends]
+        said: Sends = []
+        for to, m in sends:
+            lie, alone = self.forged(world, world.ids[at], to, m)
+            said += [(to, each) for each in ((lie,) if alone else (m, lie)) if each is not None]
         for src, m in heard(world):
-            told += [(src, m), (world.replicas[self.bits(world, src) % len(world.replicas)], m)]
-        forged = [(to, self.forged(world, world.ids[at], to, m)) for to, m in told if to != world.ids[at]]
-        return [*sends, *((to, m) for to, m in forged if m is not None)]
+            for to in (src, world.replicas[self.bits(world, src) % len(world.replicas)]):
+                lie, _ = self.forged(world, world.ids[at], to, m)
+                said += [(to, lie)] if lie is not None and to != world.ids[at] else []
+        return said
 
-    def forged(self, world: Any, me: str, to: str, m: Any) -> Any:
-        """What the peer gets, or None."""
+    def forged(self, world: Any, me: str, to: str, m: Any) -> tuple[Any, bool]:
+        """What the peer gets, or None, and whether instead of the message. What proves something always has a rival."""
         bits = mix(self.bits(world, f"{me}/{to}") ^ crc32(m.encode()))
         signers = [each.signer for each in signatures(m)]
-        if not signers or bits % 1000 >= self.params["per_mille"]:
-            return None
+        proves = len(set(signers)) > 1
+        if not signers or (bits % 1000 >= self.params["per_mille"] and not proves):
+            return None, False
         self.count(world, "byzantine_forgery")
         way, bits, memory = (bits >> 10) % 4, bits >> 12, world.byzantine.memory
         if way == 0:
-            return rewritten(m, bits, memory)
-        if way > 1:
-            return rewritten(m if way == 2 else alone(m, me), bits, memory, me)
-        m = rewritten(m, bits, memory) if bits & 1 else m
-        signer, other = signers[(bits >> 1) % len(signers)], world.replicas[(bits >> 8) % len(world.replicas)]
-        return in_the_name_of(other, signer, m)
+            lie = rewritten(m, bits, memory)
+        elif way == 1:
+            signer, other = signers[(bits >> 1) % len(signers)], world.replicas[(bits >> 8) % len(world.replicas)]
+            lie = in_the_name_of(other, signer, rewritten(m, bits, memory) if bits & 1 else m)
+        else:
+            for signer in signers if way == 2 else ():
+                m = in_the_name_of(me, signer, m)
+            lie = rewritten(m, bits, memory, me)
+        return lie, proves and bool(bits >> 40 & 1)
 
 
 def make(params: dict[str, int]) -> Tactic:

@@ -6,6 +6,7 @@ for everybody. Observers are told nothing of liars; in a script a liar does not 
 """
 
 from collections.abc import Iterable, Sequence
+from operator import is_not
 from typing import Any
 
 import attrs
@@ -15,7 +16,7 @@ from protosim.errors import UserError
 from protosim.fault import Fault
 from protosim.keys import derive
 from protosim.scenario import Scenario
-from protosim.values import Value, altered, signatures
+from protosim.values import Value, altered, encode, signatures
 
 Sends = list[tuple[NodeId, Any]]
 """(destination, message), in order."""
@@ -48,16 +49,20 @@ class Notary:
 
     def sealed(self, x: Any, liars: Iterable[NodeId]) -> Any:
         """`x` as liars can make it: signatures that honest nodes never made do not verify."""
+        if not signatures(x):
+            return x
         if type(x) is tuple:
-            items = tuple([self.sealed(item, liars) for item in x])
-            return items if any(a is not b for a, b in zip(x, items, strict=True)) else x
-        if not isinstance(x, Value) or (x.SIGNED and x.encode() in self.made):
+            items = [self.sealed(item, liars) for item in x]
+            return tuple(items) if any(map(is_not, x, items)) else x
+        if x.SIGNED and x.encode() in self.made:
             return x
-        inner = {name: self.sealed(getattr(x, name), liars) for name in x.CARRIES}
-        made_up = x.SIGNED and x.valid and x.signer not in liars  # type: ignore[attr-defined]
-        if not made_up and all(content is getattr(x, name) for name, content in inner.items()):
-            return x
-        return altered(x, **inner, **({"valid": False} if made_up else {}))
+        inner = {}
+        for name in x.CARRIES:
+            if (content := self.sealed(old := getattr(x, name), liars)) is not old:
+                inner[name] = content
+        if x.SIGNED and x.valid and x.signer not in liars:
+            inner["valid"] = False
+        return altered(x, **inner) if inner else x
 
     def copy(self) -> "Notary":
         twin = Notary()
@@ -91,33 +96,35 @@ class Memory:
     """The latest values of each class that liars have sent or received, whole messages and parts."""
 
     def __init__(self) -> None:
-        self.values: dict[str, list[Any]] = {}
+        self.values: dict[str, dict[bytes, Any]] = {}  # by class and encoding
 
     def add(self, x: Any) -> None:
         if type(x) is tuple:
             for item in x:
                 self.add(item)
         elif isinstance(x, Value | bytes):
-            kept = self.values.setdefault(type(x).__name__, [])
-            if x not in kept:
-                kept.append(x)
-                del kept[:-REMEMBERED]
+            kept = self.values.setdefault(type(x).__name__, {})
+            encoded = encode(x)
+            if encoded not in kept:
+                kept[encoded] = x
+                if len(kept) > REMEMBERED:
+                    del kept[next(iter(kept))]
                 for name, _ in getattr(x, "FIELDS", ()):
                     self.add(getattr(x, name))
 
     def like(self, x: Any, bits: int) -> Any:
         """A value of the same class, perhaps `x` itself."""
-        kept = self.values.get(type(x).__name__)
+        kept = [*self.values.get(type(x).__name__, {}).values()]
         return kept[bits % len(kept)] if kept else x
 
     def any_of(self, kinds: Iterable[type], bits: int) -> Any:
         """A value of one of these classes, or None."""
-        kept = [x for kind in kinds for x in self.values.get(kind.__name__, ())]
+        kept = [x for kind in kinds for x in self.values.get(kind.__name__, {}).values()]
         return kept[bits % len(kept)] if kept else None
 
     def copy(self) -> "Memory":
         twin = Memory()
-        twin.values = {name: list(kept) for name, kept in self.values.items()}
+        twin.values = {name: dict(kept) for name, kept in self.values.items()}
         return twin
 
 

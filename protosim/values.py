@@ -13,7 +13,7 @@ import struct
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from enum import Enum
 from hashlib import blake2b
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -43,6 +43,7 @@ class Value:
     SIGNED: ClassVar[bool] = False
     CARRIES: ClassVar[tuple[str, ...]] = ()  # fields in which signed values may stand
     _encoded: bytes | None
+    _signatures: tuple[Any, ...] | None
 
     def encode(self) -> bytes:
         """The canonical bytes, computed once."""
@@ -70,8 +71,9 @@ def value(cls: type[T]) -> type[T]:
     for name in own:
         _require_immutable(annotations[name], f"{cls.__name__}.{name}")
     namespace = {k: v for k, v in cls.__dict__.items() if k not in _MADE_ANEW}
-    namespace["_encoded"] = attrs.field(init=False, default=None, eq=False, repr=False)
-    namespace["__annotations__"] = {**declared, "_encoded": Any}
+    cache = {"_encoded": Any, "_signatures": Any}
+    namespace.update({name: attrs.field(init=False, default=None, eq=False, repr=False) for name in cache})
+    namespace["__annotations__"] = {**declared, **cache}
     namespace["FIELDS"] = tuple((name, annotations[name]) for name in own)
     base = types.new_class(cls.__name__, (Value,), {}, lambda ns: ns.update(namespace))
     made: Any = attrs.define(slots=True, eq=True, order=True, unsafe_hash=True, frozen=STRICT)(base)
@@ -110,16 +112,16 @@ def altered(x: T, **fields: Any) -> T:
     return other
 
 
-def signatures(x: Any) -> Iterator[Any]:
+def signatures(x: Any) -> tuple[Any, ...]:
     """Every signed value in `x`, itself among them."""
     if isinstance(x, Value):
-        if x.SIGNED:
-            yield x
-        for name in x.CARRIES:
-            yield from signatures(getattr(x, name))
-    elif _exact_type(x) is tuple:
-        for item in x:
-            yield from signatures(item)
+        found: tuple[Any, ...] | None = x._signatures
+        if found is None:
+            carried = [each for name in x.CARRIES for each in signatures(getattr(x, name))]
+            found = (x, *carried) if x.SIGNED else tuple(carried)
+            object.__setattr__(x, "_signatures", found)
+        return found
+    return tuple([each for item in x for each in signatures(item)]) if _exact_type(x) is tuple else ()
 
 
 def _may_carry(annotation: Any) -> bool:

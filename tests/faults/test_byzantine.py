@@ -303,10 +303,10 @@ def test_a_memory_keeps_the_latest_of_each_class_parts_among_them() -> None:
     memory = Memory()
     for number in range(40):
         memory.add(ECHO.classes["Final"](number, 7, (ECHO.classes["Echo"]("n1", number, b"d", "n2"),)))
-    assert [x.number for x in memory.values["Echo"]] == list(range(24, 40))
-    assert memory.values["bytes"] == [b"d"]
+    assert [x.number for x in memory.values["Echo"].values()] == list(range(24, 40))
+    assert [*memory.values["bytes"].values()] == [b"d"]
     kept: Value = memory.like(ECHO.classes["Echo"]("n9", 1, b"", "n9"), 3)
-    assert kept in memory.values["Echo"]
+    assert kept in memory.values["Echo"].values()
 
 
 def test_a_tactic_that_changes_nothing_is_a_correct_node() -> None:
