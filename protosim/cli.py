@@ -70,7 +70,9 @@ class Parser(argparse.ArgumentParser):
             return f"{word!r} is one word too many; see {self.prog} --help."
         options = [option for action in self._actions for option in action.option_strings]
         close = get_close_matches(word.partition("=")[0], options, n=1, cutoff=0.5)
-        return f"there is no option {word}; " + (f"did you mean {close[0]}?" if close else f"see {self.prog} --help.")
+        return f"there is no option {word}; " + (
+            f"did you mean {close[0]}?" if close else f"see {self.prog} --help."
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

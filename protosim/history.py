@@ -32,7 +32,7 @@ def operations(world: Any) -> list[Operation]:
 
 
 def judge_history(world: Any) -> str:
-    """ "linearizable", "inconclusive", or "violation", which the world is told; "not checked" where nothing is asked."""
+    """"linearizable", "inconclusive", or "violation", which the world is told; "not checked" where nothing is asked."""
     model = world.spec.history
     if model is None:
         return "not checked"

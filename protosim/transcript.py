@@ -136,7 +136,9 @@ class Usher(StoryRecorder):
 class Theatre:
     """One program on a stage: takes a command, says what happened."""
 
-    def __init__(self, program: Program, nodes: int, switches: dict[str, Any], liars: Sequence[str] = ()) -> None:
+    def __init__(
+        self, program: Program, nodes: int, switches: dict[str, Any], liars: Sequence[str] = ()
+    ) -> None:
         script = tuple(Step("lie", "", src=name) for name in liars)  # never taken; it says who lies
         scenario = Scenario(protocol=program.name, seed=0, nodes=nodes, switches=switches, script=script)
         self.world = Stage(scenario, program)
@@ -468,7 +470,9 @@ def _open(protocol: str, programs: list[str], words: list[str]) -> dict[str, The
         raise UserError("nodes are named n1, n2, n3, ... in this order")
     liars = next((word[6:].split(",") for word in words if word.startswith("liars=")), [])
     switches = _parse_switches([word for word in words if "=" in word and not word.startswith("liars=")])
-    return {name: Theatre(load(protocol, (name,) if name else ()), len(nodes), switches, liars) for name in programs}
+    return {
+        name: Theatre(load(protocol, (name,) if name else ()), len(nodes), switches, liars) for name in programs
+    }
 
 
 def _answer(answers: dict[str, list[str]]) -> list[str]:

@@ -175,7 +175,9 @@ def bounds_of(args: argparse.Namespace, program: Program) -> Bounds:
     nodes = _size(args, program.name, program.spec)
     for words in args.commands:
         _require_command(words, program)
-    return Bounds(nodes=nodes, timers=timers, commands=tuple(args.commands), lossless=bool(args.liveness), **chosen)
+    return Bounds(
+        nodes=nodes, timers=timers, commands=tuple(args.commands), lossless=bool(args.liveness), **chosen
+    )
 
 
 def _require_command(words: str, program: Program) -> None:

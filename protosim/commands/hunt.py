@@ -49,7 +49,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         events="events of all runs together at most",
         budget="seconds at most; a hunt that they end is inconclusive",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to save (default: counterexample-….json, here)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where to save (default: counterexample-….json, here)"
+    )
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:

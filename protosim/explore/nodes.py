@@ -115,7 +115,9 @@ class Nodes:
         return (REQUEST, event.op, event.content) if event.kind == REQUEST else (event.kind, event.content)
 
     def _boot(self, state: NodeState) -> Node[Any]:
-        return self.spec.boot(self.ids[state.at], self.ids, self.switches, state.disk.image(self.schema).contents())
+        return self.spec.boot(
+            self.ids[state.at], self.ids, self.switches, state.disk.image(self.schema).contents()
+        )
 
     def thaw(self, state: NodeState) -> Node[Any]:
         node = self._boot(state)

@@ -386,7 +386,7 @@ class Space:
         return [invariant for _, _, invariant in self.watch.eventually]
 
     def misses(self, state: State) -> tuple[str, ...]:
-        """For each goal the sentence that a run ending here would get, or ""."""
+        """For each goal the sentence that a run ending here would get, or "". """
         nodes = [self.states.of[number] for number in state[: self.n]]
         disks = [node.disk.image(self.nodes.schema) for node in nodes]
         return self.watch.misses(state[self.n], disks, [node.volatile is not None for node in nodes])

@@ -26,7 +26,9 @@ class Quotient:
         self.space, self.n = space, space.n
         self.pulse = space.pulse
         self.permutations = list(permutations(range(space.n)))  # old place -> new place
-        self.names = [{name: space.ids[p[i]] for i, name in enumerate(space.ids)} for p in self.permutations]
+        self.names = [
+            {name: space.ids[p[i]] for i, name in enumerate(space.ids)} for p in self.permutations
+        ]
         count = len(self.permutations)
         self.nodes: list[dict[int, int]] = [{} for _ in range(count)]
         self.records: list[dict[int, int]] = [{} for _ in range(count)]

@@ -51,7 +51,9 @@ def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Re
     return attrs.evolve(found, seconds=round(time.monotonic() - started, 3))
 
 
-def score_many(task: str, candidates: Iterable[Path], *, progress: Progress | None = None) -> list[Result]:
+def score_many(
+    task: str, candidates: Iterable[Path], *, progress: Progress | None = None
+) -> list[Result]:
     """One result a candidate, in their order; each has workers of its own."""
     return [score(task, candidate, progress=progress) for candidate in candidates]
 
@@ -95,7 +97,9 @@ def _is_proof(task: str) -> bool:
     return False
 
 
-def _score(task: Task, suite: Suite, using: Secret, raw: bytes, progress: Progress | None) -> Result:
+def _score(
+    task: Task, suite: Suite, using: Secret, raw: bytes, progress: Progress | None
+) -> Result:
     trusted = reference(task.protocol)
     source = gates.read(raw)
     if isinstance(source, Refusal):

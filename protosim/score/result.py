@@ -99,7 +99,9 @@ def scored(
 
 
 def _passed(suite: Suite, test: int, outcomes: Mapping[str, Outcome]) -> bool:
-    return all(run.name in outcomes and outcomes[run.name].ending == "passed" for run in suite.runs if run.test == test)
+    return all(
+        run.name in outcomes and outcomes[run.name].ending == "passed" for run in suite.runs if run.test == test
+    )
 
 
 def _state(task: Task, bug: str, runs: Mapping[str, SubRun], outcomes: Mapping[str, Outcome]) -> str:

@@ -236,7 +236,9 @@ def trials(task: Task, suite: Suite, using: Secret) -> list[Trial]:
     return [
         Trial(
             run,
-            recipes[run.recipe].scenario(task.protocol, using.seed(task.name, run.recipe, run.counter), run.events),
+            recipes[run.recipe].scenario(
+                task.protocol, using.seed(task.name, run.recipe, run.counter), run.events
+            ),
             recipes[run.recipe].goals,
         )
         for run in suite.runs

@@ -182,7 +182,10 @@ def words(text: str) -> Markup:
 
 def element(tag: str, *children: Markup, **attributes: str | int) -> Markup:
     """`<tag attributes>children</tag>`; `class_` is class, `text_anchor` is text-anchor."""
-    named = "".join(f' {name.strip("_").replace("_", "-")}="{words(str(value))}"' for name, value in attributes.items())
+    named = "".join(
+        f' {name.strip("_").replace("_", "-")}="{words(str(value))}"'
+        for name, value in attributes.items()
+    )
     if tag in VOID:
         return Markup(f"<{tag}{named} />")
     return Markup(f"<{tag}{named}>{''.join(children)}</{tag}>")

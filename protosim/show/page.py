@@ -81,7 +81,8 @@ del { color: var(--faint); margin-right: 0.4rem; }
   svg { max-width: none; }
   .side { position: static; max-height: none; } }
 @media print { .side { position: static; max-height: none; } nav { display: none; } }
-""" + svg.STYLE
+"""
+    + svg.STYLE
 )
 
 # Free of '<' and '&', as `raw` asks.
@@ -255,7 +256,9 @@ def refusals(story: Story) -> Markup:
     ]
     if not found:
         return element("p", words("No check refused anything in this story."), class_="faint")
-    return element("section", element("h2", words("Refusals")), element("ul", *found), class_="refusals")
+    return element(
+        "section", element("h2", words("Refusals")), element("ul", *found), class_="refusals"
+    )
 
 
 def heading(story: Story) -> Markup:
@@ -284,7 +287,9 @@ def render(story: Story) -> str:
         raw("style", STYLE),
     )
     diagram = element("div", svg.linked(story), class_="scroll")
-    side = element("section", buttons(), *articles(story), class_="side", aria_label="Moments of the story")
+    side = element(
+        "section", buttons(), *articles(story), class_="side", aria_label="Moments of the story"
+    )
     main = element("main", element("div", diagram, side, class_="both"), refusals(story))
     body = element("body", heading(story), main, raw("script", SCRIPT))
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"

@@ -168,7 +168,9 @@ def names(story: Story, at: Layout, y: int) -> Iterable[Markup]:
     for node in story.nodes:
         name = shorten(heading(story, node), int(room / 8))
         width = max(40, min(room, 9 * len(name) + 16))
-        yield element("rect", x=at.x[node] - width // 2, y=y - 17, width=width, height=25, rx=5, class_="box")
+        yield element(
+            "rect", x=at.x[node] - width // 2, y=y - 17, width=width, height=25, rx=5, class_="box"
+        )
         yield text(at.x[node], y, name, "name", "middle")
 
 
@@ -196,7 +198,10 @@ def arrow(at: Layout, m: Moment, src: int) -> Markup:
         length = hypot(x - src, y - start)
         dx, dy = (x - src) / length, (y - start) / length
         gap = RADIUS + 3
-        path = f"M {src + dx * RADIUS:.1f} {start + dy * RADIUS:.1f} L {x - dx * gap:.1f} {y - dy * gap:.1f}"
+        path = (
+            f"M {src + dx * RADIUS:.1f} {start + dy * RADIUS:.1f}"
+            f" L {x - dx * gap:.1f} {y - dy * gap:.1f}"
+        )
     return element("path", d=path, class_=kind, marker_end=tip, id=f"arrow-{m.number}")
 
 
@@ -341,7 +346,9 @@ def verdict(story: Story, at: Layout) -> tuple[list[Markup], int]:
     top = at.bottom + 30
     lines = [text(24, top + 28 + 20 * i, part, class_) for i, (class_, part) in enumerate(said)]
     size = 20 * len(said) + 20
-    frame = element("rect", x=10, y=top, width=at.width - 20, height=size, rx=6, class_="box broken")
+    frame = element(
+        "rect", x=10, y=top, width=at.width - 20, height=size, rx=6, class_="box broken"
+    )
     return [frame, *lines], top + size + 12
 
 
