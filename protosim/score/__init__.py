@@ -24,7 +24,7 @@ from protosim.run import printable
 from protosim.score import gates, proof, result
 from protosim.score.gates import Refusal
 from protosim.score.judge import Judge, Outcome, Progress
-from protosim.score.pool import Pool, bundle
+from protosim.score.pool import Pool, bundle, python
 from protosim.score.result import Result
 from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, tasks, trials
 
@@ -104,8 +104,8 @@ def _score(
     source = gates.read(raw)
     if isinstance(source, Refusal):
         return result.refused(task, suite.split, source)
-    with bundle(task.library) as root, contextlib.closing(Pool(root, source)) as pool:
-        with contextlib.closing(Pool(root, trusted.source)) as healthy:
+    with bundle(task.library) as root, contextlib.closing(Pool(python(root, source))) as pool:
+        with contextlib.closing(Pool(python(root, trusted.source))) as healthy:
             if wrong := healthy.load():
                 raise OSError(f"a worker cannot run the reference: {wrong}")
         if wrong := pool.load():

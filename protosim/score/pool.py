@@ -71,16 +71,31 @@ def _change_modes(root: Path, mode: int) -> None:
         os.chmod(folder, mode)
 
 
+@attrs.frozen
+class Launch:
+    """What a worker is started from: any program that speaks the step protocol."""
+
+    command: Sequence[str]  # a program by its whole path, and its arguments
+    folder: Path  # where it works: an empty one, that nobody may write into
+    first: object  # the content of the first frame; "" if the candidate is part of the program
+
+
+def python(root: Path, source: str) -> Launch:
+    """A Python candidate, from a bundle."""
+    command = (sys.executable, "-P", "-s", "-S", "-B", str(root / "worker.py"))
+    return Launch(command, root / "empty", source)
+
+
 class Worker:
     """One process. `dead` says what it did wrong; a dead worker is never used again."""
 
-    def __init__(self, root: Path, source: str) -> None:
+    def __init__(self, launch: Launch) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-S", "-B", str(root / "worker.py")],
+            launch.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=root / "empty",
+            cwd=launch.folder,
             env=FIXED,
             start_new_session=True,
         )
@@ -95,7 +110,7 @@ class Worker:
         self.loaded = False
         self.silent = False
         self.dead = ""
-        self.post(source)
+        self.post(launch.first)
 
     def post(self, content: object) -> None:
         """Send a frame, or as much of it as the pipe takes; `hear` sends the rest."""
@@ -195,15 +210,15 @@ def _sentence(loaded: bytes) -> str:
 class Pool:
     """The workers of one candidate, by number; they are started when they are first asked for."""
 
-    def __init__(self, root: Path, source: str) -> None:
-        self.root, self.source = root, source
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
         self.workers: dict[int, Worker] = {}
 
     def worker(self, number: int) -> Worker:
         """The worker of this number, a new one if it is dead."""
         found = self.workers.get(number)
         if found is None or found.dead:
-            found = self.workers[number] = Worker(self.root, self.source)
+            found = self.workers[number] = Worker(self.launch)
         return found
 
     def load(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from protosim.score import pool as pools
-from protosim.score.pool import Pool, bundle
+from protosim.score.pool import Pool, bundle, python
 from tests.score.candidates import REFERENCE
 
 
@@ -22,7 +22,7 @@ def root() -> Iterator[Path]:
 
 def load(root: Path, source: str) -> str:
     """Why a worker does not load the source."""
-    pool = Pool(root, source)
+    pool = Pool(python(root, source))
     try:
         return pool.load()
     finally:
@@ -107,7 +107,7 @@ def test_a_worker_that(root: Path, monkeypatch: pytest.MonkeyPatch, code: str, s
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_no_process_is_left_behind_in_a_workers_session(root: Path) -> None:
     code = "import os, time\nif os.fork() == 0:\n    time.sleep(100)\n    os._exit(0)\n"
-    pool = Pool(root, code + REFERENCE)
+    pool = Pool(python(root, code + REFERENCE))
     assert pool.load() == ""
     session = pool.workers[0].process.pid
     assert len(living(session)) == 2
@@ -134,7 +134,7 @@ def living(session: int) -> list[int]:
 
 def test_a_worker_that_stops_listening_is_found_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "SILENCE", 1.0)
-    pool = Pool(root, REFERENCE)
+    pool = Pool(python(root, REFERENCE))
     assert pool.load() == ""
     worker = pool.workers[0]
     os.kill(worker.process.pid, signal.SIGSTOP)
@@ -146,7 +146,7 @@ def test_a_worker_that_stops_listening_is_found_out(root: Path, monkeypatch: pyt
 
 
 def test_a_dead_worker_is_replaced_by_a_new_process(root: Path) -> None:
-    pool = Pool(root, REFERENCE)
+    pool = Pool(python(root, REFERENCE))
     first = pool.worker(3)
     first.kill("for the test")
     second = pool.worker(3)
