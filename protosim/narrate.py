@@ -10,7 +10,7 @@ from protosim.program import Program
 from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
 from protosim.script import sent_keys
-from protosim.story import Kind, Moment, Story
+from protosim.story import FEW_LOST, Kind, Moment, Story
 from protosim.values import Value
 from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, World
 
@@ -173,17 +173,22 @@ def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]
     failed = drive(world, host)
     run = finish(world, failed)
     broken = run.violation or run.warning
+    names, lost = tuple(dict.fromkeys(world.ids)), recorder.lost()
+    active = {name for m in recorder.moments for name in (m.node, m.peer)}
+    if len(lost) <= FEW_LOST:
+        active |= {to for _, to, _ in lost}
     story = Story(
         protocol=program.name,
         mutants=program.mutants,
-        nodes=tuple(dict.fromkeys(world.ids)),
+        nodes=tuple(name for name in names if name in active),
         moments=tuple(recorder.moments),
         invariant=broken.invariant.name if broken else "",
         title=broken.invariant.title if broken else "",
         statement=f"{broken.invariant.statement} ({broken.invariant.source})" if broken else "",
         sentence=broken.sentence if broken else failed or "Nothing broke.",
         replay=replay,
-        lost=recorder.lost(),
+        lost=lost,
         liars=world.liars,
+        idle=tuple(name for name in names if name not in active),
     )
     return run, story

@@ -13,6 +13,7 @@ import attrs
 Kind = Literal["start", "deliver", "timeout", "request", "crash", "restart", "fault"]
 
 DURABLE = "disk."  # prefix of the fields in `Moment.state` that survive a crash
+FEW_LOST = 8  # up to here each lost message is drawn; beyond, only counted
 
 
 @attrs.frozen
@@ -62,6 +63,7 @@ class Story:
     replay: str  # the command that replays it
     lost: tuple[tuple[int, str, str], ...] = ()  # never delivered: (sent at moment, to, what)
     liars: tuple[str, ...] = ()  # the Byzantine ones: of them only what they send is told
+    idle: tuple[str, ...] = ()  # nodes of the run that take no part, and are not among `nodes`
 
     def __attrs_post_init__(self) -> None:
         if len(set(self.nodes)) != len(self.nodes):

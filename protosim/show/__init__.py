@@ -10,11 +10,9 @@ from typing import Literal, NewType
 
 import attrs
 
-from protosim.story import DURABLE, Moment, Story
+from protosim.story import DURABLE, FEW_LOST, Moment, Story
 
 Tone = Literal["refused", "wrote", "changed", "client", "sent", "crash"]
-
-FEW_LOST = 8  # up to here each lost message is drawn; beyond, only counted
 
 
 @attrs.frozen
@@ -162,10 +160,15 @@ def lost_at(story: Story, m: Moment) -> tuple[Lost, ...]:
 
 
 def omitted(story: Story) -> str:
-    """Says how many lost messages are not drawn; "" if all are."""
-    if len(story.lost) <= FEW_LOST:
-        return ""
-    return f"{len(story.lost)} messages that were never delivered are not drawn."
+    """Says how many lost messages are not drawn, and which nodes; "" if all are."""
+    said = []
+    if len(story.lost) > FEW_LOST:
+        said.append(f"{len(story.lost)} messages that were never delivered are not drawn.")
+    if story.idle:
+        *others, last = story.idle
+        names = f"{', '.join(others)} and {last}" if others else last
+        said.append(f"{names} take{'s' * (not others)} no part.")
+    return " ".join(said)
 
 
 # -- Markup --------------------------------------------------------------------------------------

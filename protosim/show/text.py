@@ -28,7 +28,7 @@ from protosim.show import (
 )
 from protosim.story import Moment, Story
 
-NOTES_WIDTH = 29  # columns that the words get before the lanes may be wide
+NOTES_WIDTH = 44  # columns that the words get before the lanes may be wide
 GAP = (6, 18)  # columns from lane to lane, at least and at most
 NOTE_LINES = 4  # a longer note is cut: the page has it in full
 

@@ -7,8 +7,8 @@ import cattrs
 import pytest
 from hypothesis import given
 
-from protosim.show import FEW_LOST, headline, lost_at, notes, omitted, up_after, visible, when
-from protosim.story import Moment, Story
+from protosim.show import headline, lost_at, notes, omitted, up_after, visible, when
+from protosim.story import FEW_LOST, Moment, Story
 from tests.show.anything import stories
 from tests.show.samples import crowd, forgotten_vote, two_votes
 
@@ -91,6 +91,12 @@ def test_lost_messages_are_drawn_if_few_and_counted_if_many() -> None:
     assert len(many.lost) > FEW_LOST
     assert not any(lost_at(many, m) for m in many.moments)
     assert omitted(many) == "12 messages that were never delivered are not drawn."
+
+
+def test_who_takes_no_part_is_named_and_not_drawn() -> None:
+    alone, more = (attrs.evolve(forgotten_vote(), idle=idle) for idle in (("n4",), ("n4", "c1", "c2")))
+    assert omitted(alone) == "n4 takes no part."
+    assert omitted(more) == "n4, c1 and c2 take no part."
 
 
 def test_times_are_milliseconds() -> None:
