@@ -1,0 +1,143 @@
+package simkit
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Silence is how long a worker may take for an answer. A starved machine is slow.
+var Silence = 60 * time.Second
+
+const (
+	mostBytes  = 64 << 10 // that a worker may answer to one event, on average over a frame
+	frameStart = 4        // bytes of a frame's length
+)
+
+// Launch is what a worker is started from: any program that speaks the step protocol.
+type Launch struct {
+	Command []string        `json:"command"` // a program by its whole path, and its arguments
+	Folder  string          `json:"folder"`  // where it works
+	First   json.RawMessage `json:"first"`   // the first frame; "" if the candidate is part of the program
+}
+
+// environment is all that a worker gets to see of ours.
+var environment = []string{"GOMAXPROCS=1", "PYTHONHASHSEED=0"}
+
+// worker is one process with candidate code. What it sends is believed by nobody. Once it has done what no worker may it
+// is dead, for a reason.
+type worker struct {
+	command *exec.Cmd
+	to      io.WriteCloser
+	back    *bufio.Reader
+	dead    error
+}
+
+func startWorker(launch Launch) *worker {
+	w := &worker{command: exec.Command(launch.Command[0], launch.Command[1:]...)}
+	w.command.Dir, w.command.Env = launch.Folder, environment
+	w.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	to, err := w.command.StdinPipe()
+	back, errBack := w.command.StdoutPipe()
+	if err = errors.Join(err, errBack, w.command.Start()); err != nil {
+		w.dead = fmt.Errorf("it cannot be started: %w", err)
+		return w
+	}
+	w.to, w.back = to, bufio.NewReaderSize(back, 1<<16)
+	body, err := w.exchange(launch.First, mostBytes)
+	if err != nil {
+		return w
+	}
+	var wrong string
+	if json.Unmarshal(body, &wrong) != nil {
+		wrong = "its first answer is no text"
+	}
+	if wrong != "" {
+		w.kill(fmt.Errorf("%.400q", wrong))
+	}
+	return w
+}
+
+// exchange sends a frame, and returns the answer, which has no more than so many bytes.
+func (w *worker) exchange(body []byte, most int) ([]byte, error) {
+	if w.dead != nil {
+		return nil, w.dead
+	}
+	alarm := time.AfterFunc(Silence, w.signal)
+	sent := make(chan error, 1)
+	go func() {
+		_, err := w.to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...))
+		sent <- err
+	}()
+	answer, err := w.read(most)
+	if err != nil {
+		w.signal() // so that the writer ends too
+	}
+	err = errors.Join(err, <-sent)
+	if !alarm.Stop() {
+		err = fmt.Errorf("it was silent for %v", Silence)
+	} else if err == nil && w.back.Buffered() > 0 {
+		err = fmt.Errorf("it sent more than was asked for")
+	}
+	if err != nil {
+		w.kill(err)
+	}
+	return answer, w.dead
+}
+
+func (w *worker) read(most int) ([]byte, error) {
+	var header [frameStart]byte
+	if _, err := io.ReadFull(w.back, header[:]); err != nil {
+		return nil, fmt.Errorf("it ended without an answer")
+	}
+	length := int(binary.LittleEndian.Uint32(header[:]))
+	if length > most {
+		return nil, fmt.Errorf("it announced a frame of %d bytes", length)
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(w.back, body); err != nil {
+		return nil, fmt.Errorf("it ended within an answer")
+	}
+	return body, nil
+}
+
+// kill ends the process for good.
+func (w *worker) kill(why error) {
+	if w.dead == nil {
+		w.dead = why
+		w.signal()
+		_ = w.command.Wait()
+	}
+}
+
+// signal ends the process, with whatever it started that has stayed in its session.
+func (w *worker) signal() {
+	_ = syscall.Kill(-w.command.Process.Pid, syscall.SIGKILL)
+}
+
+// pool is the workers of one candidate, by number; they are started when they are first asked for.
+type pool struct {
+	launch  Launch
+	workers map[int]*worker
+}
+
+// worker of this number, a new one if it is dead.
+func (p *pool) worker(number int) *worker {
+	if found := p.workers[number]; found != nil && found.dead == nil {
+		return found
+	}
+	p.workers[number] = startWorker(p.launch)
+	return p.workers[number]
+}
+
+func (p *pool) close() {
+	for _, w := range p.workers {
+		w.kill(fmt.Errorf("all is done"))
+	}
+}
