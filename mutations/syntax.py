@@ -133,15 +133,42 @@ PARTS = ("node", "client", "disk", "switches", "application")  # of a ProtocolSp
 def used(module: cst.Module) -> list[str]:
     """What a protocol is made of, by name: all that the parts of its ProtocolSpec come to. What judges it is not among
     it, nor is the workload. Empty if there is no ProtocolSpec."""
-    by_name = {name: statement for statement in module.body for name in _bound(statement)}
-    spec = nodes(by_name["PROTOCOL"]) if "PROTOCOL" in by_name else ()
-    given = [arg for call in spec if isinstance(call, cst.Call) for arg in call.args if arg.keyword is not None]
-    parts = [arg.value for arg in given if arg.keyword is not None and arg.keyword.value in PARTS]
-    found = [name for part in parts for name in sorted(names_in(part))]
+    by_name = _by_name(module)
+    found = [name for part in PARTS if part in spec(module) for name in sorted(names_in(spec(module)[part]))]
     for name in found:  # grows while it is read
         if name in by_name:
             found += [other for other in sorted(names_in(by_name[name])) if other not in found]
     return found
+
+
+@functools.lru_cache(maxsize=4)
+def spec(module: cst.Module) -> dict[str, cst.BaseExpression]:
+    """What the module's ProtocolSpec is given, by keyword; nothing if it has none."""
+    line = _by_name(module).get("PROTOCOL")
+    calls = [node for node in nodes(line) if isinstance(node, cst.Call)] if line is not None else []
+    return {arg.keyword.value: arg.value for call in calls for arg in call.args if arg.keyword is not None}
+
+
+@functools.lru_cache(maxsize=4)
+def may_lie(module: cst.Module) -> bool:
+    """Whether nodes of the protocol may be Byzantine: its ProtocolSpec says how many, or something is signed."""
+    marks = [mark.decorator for definition in definitions(module) for mark in definition.node.decorators]
+    return "liars" in spec(module) or any(isinstance(mark, cst.Name) and mark.value == "signed" for mark in marks)
+
+
+def is_budget(node: cst.CSTNode, module: cst.Module) -> bool:
+    """Whether this is how many nodes may be Byzantine: `f`, `self.f`, or what the ProtocolSpec gives for it, called."""
+    match node:
+        case cst.Name(value="f") | cst.Attribute(attr=cst.Name(value="f")):
+            return may_lie(module)
+        case cst.Call(func=cst.Name(value=name)):
+            return "liars" in spec(module) and name in names_in(spec(module)["liars"])
+        case _:
+            return False
+
+
+def _by_name(module: cst.Module) -> dict[str, cst.CSTNode]:
+    return {name: statement for statement in module.body for name in _bound(statement)}
 
 
 def _bound(statement: cst.CSTNode) -> list[str]:

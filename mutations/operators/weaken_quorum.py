@@ -1,8 +1,9 @@
 """Weaken a quorum: one vote fewer than a majority is enough.
 
 `self.is_majority(x)` becomes a count that one fewer satisfies, and a comparison with a quorum lets
-one fewer pass: with half of a size, `// 2` of `cluster_size` or of a `len(...)`, or with anything
-called `majority` or `quorum`. In clusters of 3 and 5, two quorums then need not meet.
+one fewer pass: with half of a size, `// 2` of `cluster_size` or of a `len(...)`, with anything
+called `majority` or `quorum`, or with what is reckoned from how many may be Byzantine. In clusters
+of 3 and 5 two quorums then need not meet; in those of 4 and 7 they need not meet in a correct node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,10 @@ import libcst as cst
 
 from mutations.entry import DriftKind
 from mutations.operators import Change, Over
-from mutations.syntax import nodes, self_call
+from mutations.syntax import is_budget, nodes, self_call
 
 KIND = DriftKind.WEAKENED_QUORUM
-TITLE = "{function} is content with one fewer than a majority in quorum {which}."
+TITLE = "{function} is content with one fewer than it needs in quorum {which}."
 OVER: Over = "function"
 EXAMPLES = (
     (
@@ -61,6 +62,22 @@ def count_votes(self):
     ),
     (
         """
+class Pbft(Node):
+    def has_a_correct(self, signers):
+        return len(signers) >= self.f + 1
+
+PROTOCOL = ProtocolSpec(node=Pbft, liars=most_liars)
+""",
+        """
+class Pbft(Node):
+    def has_a_correct(self, signers):
+        return len(signers) >= self.f
+
+PROTOCOL = ProtocolSpec(node=Pbft, liars=most_liars)
+""",
+    ),
+    (
+        """
 def middle(self):
     return self.index > len(self.votes)
 """,
@@ -97,15 +114,15 @@ def weaker(module: cst.Module, node: cst.CSTNode) -> cst.BaseExpression | None:
         votes = module.code_for_node(node.args[0].value)
         return cst.parse_expression(f"len(set({votes})) >= self.cluster_size // 2")
     if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-        return _weaker_comparison(node, node.comparisons[0])
+        return _weaker_comparison(module, node, node.comparisons[0])
     return None
 
 
 def _weaker_comparison(
-    node: cst.Comparison, target: cst.ComparisonTarget
+    module: cst.Module, node: cst.Comparison, target: cst.ComparisonTarget
 ) -> cst.Comparison | None:
-    quorum_first = _is_quorum(node.left)
-    if quorum_first == _is_quorum(target.comparator) or not isinstance(target.operator, _ORDERINGS):
+    quorum_first = _is_quorum(node.left, module)
+    if quorum_first == _is_quorum(target.comparator, module) or not isinstance(target.operator, _ORDERINGS):
         return None
     operator = (_QUORUM_FIRST if quorum_first else _COUNT_FIRST).get(type(target.operator))
     if operator is not None:
@@ -116,9 +133,9 @@ def _weaker_comparison(
     return node.with_changes(comparisons=[lowered])
 
 
-def _is_quorum(expression: cst.BaseExpression) -> bool:
+def _is_quorum(expression: cst.BaseExpression, module: cst.Module) -> bool:
     below = nodes(expression)
-    return any(_is_half(node) for node in below) or _mentions(below, "majority", "quorum")
+    return any(_is_half(node) or is_budget(node, module) for node in below) or _mentions(below, "majority", "quorum")
 
 
 def _is_half(node: cst.CSTNode) -> bool:

@@ -276,6 +276,35 @@ def test_a_comparison_with_no_quorum_is_no_site(harmless: str) -> None:
     assert sites(f"def f(self):\n    return {harmless}\n", "weaken-quorum") == []
 
 
+AMONG_LIARS = ("check-first", "count-signatures", "forget-in-key", "quorum-from-n")
+
+
+@pytest.mark.parametrize(("operator", "before"), [example[:2] for example in EXAMPLES if example[0] in AMONG_LIARS])
+def test_what_goes_wrong_among_liars_only_is_not_tried_where_nobody_lies(operator: str, before: str) -> None:
+    assert sites(before.replace(", liars=most_liars", ""), operator) == []
+
+
+@pytest.mark.parametrize(
+    "quorum",
+    [
+        "len(v) >= 2 * self.f + 1",
+        "len(v) > 2 * f",
+        "len(v) >= self.cluster_size - f",
+        "len(v) > (self.cluster_size + most(self.cluster_size)) // 2",
+    ],
+)
+def test_a_majority_is_the_quorum_of_four_and_one_fewer_than_that_of_seven(quorum: str) -> None:
+    spec = "PROTOCOL = ProtocolSpec(node=Pbft, liars=most)\n"
+    source = f"class Pbft(Node):\n    def f(self, v, f):\n        return {quorum}\n\n{spec}"
+    mutant = changed(source, "f/quorum-from-n/1")
+    for size, f, weaker in ((4, 1, 3), (7, 2, 4)):
+        scope: dict[str, object] = {"Node": object, "ProtocolSpec": dict, "most": lambda size: (size - 1) // 3}
+        exec(mutant, scope)
+        node = type("Node", (), {"cluster_size": size, "f": f})
+        enough = [votes for votes in range(size + 1) if scope["Pbft"].f(node, range(votes), f)]  # type: ignore[attr-defined]
+        assert min(enough) == weaker
+
+
 # -- Protocols made up -----------------------------------------------------------------------------
 # Every statement bears a number of its own, so that no two mutants are equal by accident.
 
