@@ -22,8 +22,9 @@ import attrs
 from protosim import files
 from protosim.errors import UserError
 from protosim.program import Program, from_source, load, reference
-from protosim.run import LocalHost, Run, finish, make_world, run_to_end, simulate
+from protosim.run import Run, finish, make_world, run_to_end
 from protosim.scenario import Scenario
+from protosim.score.rehearsal import Rehearsal, rehearse
 from protosim.score.suite import (
     Recipe,
     Secret,
@@ -69,7 +70,7 @@ def subsets(task: Task) -> dict[Subset, str]:
 
 def ends(program: Program, scenario: Scenario, events: int) -> int | None:
     """The event at which the run fails, if it does within so many."""
-    run = simulate(program, attrs.evolve(scenario, events=events), digest=False)
+    run = rehearse(program, attrs.evolve(scenario, events=events))
     return run.events if run.violation or run.failure else None
 
 
@@ -87,7 +88,7 @@ def try_kill(programs: Mapping[Subset, Program], recipe: Recipe, scenario: Scena
     if until - by < GAP:
         return None
     length = attrs.evolve(scenario, events=by + min((until - by) // 2, LONGEST_TAIL))
-    runs = {bugs: simulate(programs[bugs], length, digest=False) for bugs in (*ill, *well)}
+    runs = {bugs: rehearse(programs[bugs], length) for bugs in (*ill, *well)}
     broken = {bugs: run.violation.invariant.name for bugs, run in runs.items() if run.violation}
     if set(broken) != set(ill) or not all(_sound(runs[bugs]) for bugs in well):
         return None
@@ -111,7 +112,7 @@ def _mutant(protocol: str, id: str) -> Program:
 def try_plain(program: Program, recipe: Recipe, scenario: Scenario) -> Found | None:
     """Whether the reference passes with room to spare, and what a candidate must reach."""
     world = make_world(program, scenario, digest=False)
-    run_to_end(world, LocalHost(program, scenario))
+    run_to_end(world, Rehearsal(program, scenario))
     run = finish(world)
     answers = sum(request.returned is not None for request in world.requests.values())
     in_time = recipe.kind != "live" or world.now >= scenario.horizon

@@ -10,9 +10,10 @@ import pytest
 import protosim.score
 from mutations import engine, find
 from protosim.program import Program, reference
-from protosim.run import LocalHost, make_world, run_to_end
+from protosim.run import make_world, run_to_end
 from protosim.score import Result, handed_out, score
 from protosim.score.judge import Game, Outcome, blame
+from protosim.score.rehearsal import Rehearsal
 from protosim.score.suite import Suite, Task, Trial, load_suite, load_task, secret
 
 TASK = "fix_raft_safety"
@@ -50,7 +51,7 @@ def played(program: Program, trial: Trial) -> Outcome:
     """How the run ends, with the nodes in this process: the judge says it, and no worker has to start."""
     game = Game(trial, make_world(program, trial.scenario), (), 0)
     with blame(game):
-        run_to_end(game.world, LocalHost(program, trial.scenario))
+        run_to_end(game.world, Rehearsal(program, trial.scenario))
         game.end()
     assert game.outcome is not None
     return game.outcome
