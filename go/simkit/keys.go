@@ -1,6 +1,10 @@
 package simkit
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Keyed decisions: every choice is a pure function of the seed and of what it is about. Nothing is drawn in sequence, so
 // a node that sends one more message leaves every other choice as it was.
@@ -14,15 +18,15 @@ func mix(x uint64) uint64 {
 
 // draw gives 64 bits about something of this name, and of these numbers.
 func draw(seed uint64, about string, numbers ...uint64) uint64 {
-	x := mix(seed ^ hash([]byte(about)))
+	x := mix(seed ^ fingerprint([]byte(about)))
 	for _, n := range numbers {
 		x = mix(x ^ mix(n+0x9E3779B97F4A7C15))
 	}
 	return x
 }
 
-// hash is 64-bit FNV-1a.
-func hash(data []byte) uint64 {
+// fingerprint is 64-bit FNV-1a.
+func fingerprint(data []byte) uint64 {
 	h := uint64(0xCBF29CE484222325)
 	for _, b := range data {
 		h = (h ^ uint64(b)) * 0x100000001B3
@@ -59,4 +63,14 @@ func shuffled(bits uint64, n int) []int {
 		order[i], order[j] = order[j], i
 	}
 	return order
+}
+
+// sorted is a map's keys in order.
+func sorted[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }

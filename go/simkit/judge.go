@@ -1,0 +1,228 @@
+package simkit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"strings"
+	"sync"
+)
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Invariant string // the one that broke; "" if none did
+	Sentence  string // why the run has failed; "" if it has passed
+	Events    int
+	Answers   int // that clients got
+	Digest    string
+	Trace     []string // the last events
+}
+
+const traced = 60 // events of a trace
+
+// game is a run in progress.
+type game struct {
+	*world
+	slot    int
+	first   int             // the worker of its first boot
+	seats   map[int]*worker // by node, where it lives now
+	digest  hash.Hash
+	trace   []string
+	outcome *Outcome
+}
+
+// Play runs each scenario twice, all at once. What broke in either fails it, and so does a difference.
+//
+// The n-th boot of a run takes place in its n-th worker. So no two nodes of a run, and no two lives of a node, share one.
+func Play(p *Protocol, scenarios []Scenario, launch Launch) []Outcome {
+	workers := &pool{launch, map[int]*worker{}}
+	defer workers.close()
+	var games []*game
+	for i := range scenarios {
+		for again := range 2 {
+			games = append(games, &game{
+				world: newWorld(p, &scenarios[i]), slot: 2*i + again, first: again, seats: map[int]*worker{}, digest: sha256.New(),
+			})
+		}
+	}
+	for asked := ask(workers, games); len(asked) > 0; asked = ask(workers, games) {
+		hear(asked)
+	}
+	outcomes := make([]Outcome, len(scenarios))
+	for i := range scenarios {
+		outcomes[i] = agreed(games[2*i].outcome, games[2*i+1].outcome)
+	}
+	return outcomes
+}
+
+func agreed(one, other *Outcome) Outcome {
+	if one.Digest != other.Digest {
+		return Outcome{Sentence: "nondeterministic: the same events led to other effects when the scenario ran again",
+			Events: one.Events, Answers: one.Answers, Digest: one.Digest, Trace: one.Trace}
+	}
+	if one.Sentence == "" {
+		return *other
+	}
+	return *one
+}
+
+// ask advances these games to their next events. The answer is whom to ask about which.
+func ask(workers *pool, games []*game) map[*worker][]*game {
+	asked := map[*worker][]*game{}
+	for _, g := range games {
+		if g.outcome == nil && g.protect(func() error { return g.advance(workers) }) {
+			seat := g.seats[g.at]
+			asked[seat] = append(asked[seat], g)
+		}
+	}
+	return asked
+}
+
+// advance to the next event of a node; one that boots gets a worker that the run has not used.
+func (g *game) advance(workers *pool) error {
+	found, err := g.next()
+	if err != nil {
+		return err
+	}
+	if !found {
+		return g.finish()
+	}
+	if g.event[0] == start {
+		g.seats[g.at] = workers.worker(g.first + g.boots - 1)
+	}
+	if dead := g.seats[g.at].dead; dead != nil {
+		return fmt.Errorf("its worker process has ended: %w", dead)
+	}
+	event := encode(g.event)
+	fmt.Fprintf(g.digest, "%s %d %s", g.ids[g.at], g.now, event)
+	g.note("%s %s", g.ids[g.at], event)
+	return nil
+}
+
+// hear takes the answers of all who were asked, at once, and carries out what they say.
+func hear(asked map[*worker][]*game) {
+	var all sync.WaitGroup
+	for seat, games := range asked {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			answers, err := exchange(seat, games)
+			for i, g := range games {
+				g.protect(func() error {
+					if err != nil {
+						return fmt.Errorf("its worker process has ended: %w", err)
+					}
+					return g.settle(answers[i])
+				})
+			}
+		}()
+	}
+	all.Wait()
+}
+
+func exchange(seat *worker, games []*game) ([]json.RawMessage, error) {
+	events := make([][]any, len(games))
+	for i, g := range games {
+		events[i] = append([]any{g.slot, g.now}, g.event...)
+	}
+	body, err := seat.exchange(encode(events), mostBytes*len(games))
+	if err != nil {
+		return nil, err
+	}
+	var answers []json.RawMessage
+	if json.Unmarshal(body, &answers) != nil || len(answers) != len(games) {
+		err = fmt.Errorf("it does not answer %d events", len(games))
+		seat.kill(err)
+	}
+	return answers, err
+}
+
+func (g *game) settle(answer []byte) error {
+	g.digest.Write(answer)
+	effects, refused, err := g.protocol.answer(answer)
+	if err != nil {
+		return fmt.Errorf("%w, while %s handled %.200s", err, g.ids[g.at], encode(g.event))
+	}
+	for _, names := range refused {
+		g.note("   refuses: %s", strings.Join(names, ", "))
+	}
+	return g.resume(effects)
+}
+
+// protect closes the game if the work fails, whatever it was led to do by what a candidate has sent. It says whether the
+// game goes on.
+func (g *game) protect(work func() error) bool {
+	defer func() {
+		if found := recover(); found != nil {
+			g.close(fmt.Errorf("its effects led to %.200v", found))
+		}
+	}()
+	if err := work(); err != nil {
+		g.close(err)
+	}
+	return g.outcome == nil
+}
+
+// finish judges the history, the progress and the goals of a world that is over.
+func (g *game) finish() error {
+	if g.Heal > 0 && g.now < g.Horizon {
+		return fmt.Errorf("after %d events it was too early to judge progress", g.events)
+	}
+	if g.healed {
+		if err := g.observer.Progress(); err != nil {
+			return err
+		}
+	}
+	if g.protocol.Registers {
+		if err := linearizable(g.operations); err != nil {
+			return err
+		}
+	}
+	for _, goal := range g.Goals {
+		if !g.observer.Reached(goal) {
+			return Break(goal, "after %d events this goal was never reached", g.events)
+		}
+	}
+	if g.answers < g.Answers {
+		return Break("answers", "clients got %d answers; %d are the least", g.answers, g.Answers)
+	}
+	g.close(nil)
+	return nil
+}
+
+func (g *game) close(err error) {
+	if g.outcome != nil {
+		return
+	}
+	g.outcome = &Outcome{Events: g.events, Answers: g.answers, Trace: g.trace}
+	var broken Broken
+	if errors.As(err, &broken) {
+		g.outcome.Invariant, g.outcome.Sentence = broken.Invariant, broken.Sentence
+	} else if err != nil {
+		g.outcome.Sentence = printable(err.Error())
+	}
+	fmt.Fprint(g.digest, g.outcome.Sentence)
+	g.outcome.Digest = hex.EncodeToString(g.digest.Sum(nil)[:16])
+}
+
+func (g *game) note(format string, details ...any) {
+	if len(g.trace) == traced {
+		g.trace = g.trace[1:]
+	}
+	g.trace = append(g.trace, printable(fmt.Sprintf(format, details...)))
+}
+
+// printable is one line of 400 characters, without anything that a terminal would obey.
+func printable(text string) string {
+	cut := []byte(text[:min(len(text), 400)])
+	return string(bytes.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7F || r > 0xFFFC {
+			return '?'
+		}
+		return r
+	}, cut))
+}

@@ -1,0 +1,99 @@
+package simkit
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// script is how far a story has been told.
+type script struct {
+	position int
+	current  *Step
+	skipped  int
+	sent     map[[2]int][]*message // by link, in order
+}
+
+// crashPoint is where the step says that its node crashes.
+func (s *script) crashPoint() (cut int, kept []Kept) {
+	if s.current == nil || s.current.Cut == nil {
+		return -1, nil
+	}
+	return *s.current.Cut, append([]Kept{}, s.current.Kept...)
+}
+
+// nextStep takes steps until one is an event for a node.
+func (w *world) nextStep() (bool, error) {
+	s := w.script
+	for s.position < len(w.Steps) {
+		s.current = &w.Steps[s.position]
+		s.position++
+		w.now += millisecond
+		if found, err := w.play(s.current); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// play takes a step if it is enabled. True if a node must handle an event.
+func (w *world) play(step *Step) (bool, error) {
+	place := w.place(step.Node)
+	if place < 0 {
+		return false, fmt.Errorf("the story has a step of %q, which is no node", step.Node)
+	}
+	n := &w.nodes[place]
+	_, runs := n.timers[step.Timer]
+	switch {
+	case step.Do == "deliver" && n.up:
+		if m := w.find(place, step); m != nil {
+			m.delivered = true
+			return w.arrive(m), nil
+		}
+	case step.Do == "timeout" && runs:
+		return w.timeOut(place, step.Timer), nil
+	case step.Do == "request" && n.up:
+		command, err := w.command(step.Command)
+		if err != nil {
+			return false, err
+		}
+		return true, w.ask(place, step.Op, command)
+	case step.Do == "crash" && n.up:
+		w.crash(place, step.Kept)
+		return false, nil
+	case step.Do == "reboot" && n.up:
+		w.crash(place, step.Kept)
+		return true, w.start(place)
+	case step.Do == "restart" && !n.up:
+		return true, w.start(place)
+	}
+	w.script.skipped++
+	return false, nil
+}
+
+// find the message that the step means: of its type on its link, by age; or, where an edit has changed what is sent, the
+// newest that has not arrived.
+func (w *world) find(to int, step *Step) *message {
+	var alike []*message
+	for _, m := range w.script.sent[[2]int{w.place(step.From), to}] {
+		if nameOf(m.content) == step.Message {
+			alike = append(alike, m)
+		}
+	}
+	if last := len(alike) - 1; step.Age <= last && !alike[last-step.Age].delivered {
+		return alike[last-step.Age]
+	}
+	for i := len(alike) - 1; i >= 0; i-- {
+		if !alike[i].delivered {
+			return alike[i]
+		}
+	}
+	return nil
+}
+
+func (w *world) command(raw json.RawMessage) (any, error) {
+	found, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return w.protocol.any(found)
+}

@@ -1,0 +1,107 @@
+// Package simkit is a deterministic test kit for protocols whose nodes are step machines: a trusted parent that starts
+// worker processes with the candidate's nodes, and hands them one event after the other. Scheduler, network, crashes,
+// disks, invariants and client histories are here. Candidate code is never linked into it, and nothing that a worker
+// says of itself is believed.
+package simkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Schema of a suite's file.
+const Schema = "protosim/go-suite/1"
+
+// Suite is what judges a candidate of a task, as data: recipes with their seeds, and stories.
+type Suite struct {
+	Schema   string
+	Task     string
+	Protocol string
+	Random   []Recipe
+	Stories  []Scenario
+}
+
+// Recipe is a scenario without its seed.
+type Recipe struct {
+	Scenario
+	Seeds []uint64
+}
+
+// ReadSuite reads a suite's file, and refuses what the kit does not know.
+func ReadSuite(data []byte) (*Suite, error) {
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.DisallowUnknownFields()
+	suite := &Suite{}
+	if err := decoder.Decode(suite); err != nil {
+		return nil, fmt.Errorf("the suite cannot be read: %w", err)
+	}
+	if suite.Schema != Schema {
+		return nil, fmt.Errorf("the suite has the schema %q; this kit reads %q", suite.Schema, Schema)
+	}
+	for _, recipe := range suite.Random {
+		err := recipe.Schedule.check()
+		for i := range recipe.Faults {
+			if err == nil {
+				err = recipe.Faults[i].check()
+			}
+		}
+		if err == nil && (recipe.Nodes < 1 || recipe.Nodes > 63 || recipe.Events < 1 || recipe.Horizon < 1) {
+			err = fmt.Errorf("it has %d nodes, %d events, a horizon of %d", recipe.Nodes, recipe.Events, recipe.Horizon)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the recipe %s cannot be used: %w", recipe.Name, err)
+		}
+	}
+	return suite, nil
+}
+
+// Scenarios are all runs of a suite.
+func (s *Suite) Scenarios() []Scenario {
+	all := slices.Clone(s.Stories)
+	for _, recipe := range s.Random {
+		for i, seed := range recipe.Seeds {
+			scenario := recipe.Scenario
+			scenario.Name, scenario.Seed = fmt.Sprintf("%s/%d", recipe.Name, i+1), seed
+			all = append(all, scenario)
+		}
+	}
+	return all
+}
+
+// Test judges a candidate by a suite: each run is a subtest.
+func Test(t *testing.T, p *Protocol, suite []byte, candidate Launch) {
+	read, err := ReadSuite(suite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenarios := read.Scenarios()
+	for i, outcome := range Play(p, scenarios, candidate) {
+		t.Run(scenarios[i].Name, func(t *testing.T) {
+			if outcome.Sentence == "" {
+				return
+			}
+			t.Errorf("%s: %s", cause(scenarios[i], outcome), outcome.Sentence)
+			t.Logf("the last events, of %d:\n%s", outcome.Events, strings.Join(outcome.Trace, "\n"))
+		})
+	}
+}
+
+func cause(s Scenario, o Outcome) string {
+	return strings.Join(slices.DeleteFunc([]string{s.Bug, o.Invariant}, func(s string) bool { return s == "" }), ", ")
+}
+
+// LaunchFile reads how to start a worker from a file of JSON.
+func LaunchFile(path string) (launch Launch, err error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &launch)
+	}
+	if err == nil && len(launch.Command) == 0 {
+		err = fmt.Errorf("it names no command")
+	}
+	return launch, err
+}

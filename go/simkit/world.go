@@ -1,0 +1,382 @@
+package simkit
+
+import (
+	"container/heap"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+const (
+	mostBoots  = 14      // of all nodes in a run: each needs a worker of its own, so crashes end there
+	mostQueued = 1 << 20 // messages and timers on their way: a node that floods has failed
+)
+
+// Kinds of entries beside those of events.
+const (
+	comesBack = iota + 10 // a crashed node
+	fault
+	heals
+)
+
+// entry is something that will happen, if nothing comes in between.
+type entry struct {
+	due, order int64
+	kind       int
+	node       int
+	message    *message
+	name       string // of a timer
+	number     int    // which setting of the timer; which operation; which fault
+	on         bool   // whether the fault begins
+}
+
+type queue []entry
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].order < q[j].order
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(entry)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	popped := (*q)[last]
+	*q = (*q)[:last]
+	return popped
+}
+
+// message on its way.
+type message struct {
+	from, to  int
+	content   any
+	wire      []byte
+	delivered bool // in a story
+}
+
+// node is the trusted side of one.
+type node struct {
+	up     bool
+	disk   disk
+	timers map[string]int // those that run: the number of the setting
+}
+
+// operation is what a client asked.
+type operation struct {
+	node     int
+	command  any
+	invoked  int // event number
+	returned int // event number; 0 for never
+	result   any
+	refused  bool // it certainly took no effect
+}
+
+// world is one run: the schedule, the network, disks and crashes. What the nodes do is told to it.
+type world struct {
+	*Scenario
+	protocol *Protocol
+	observer Observer
+	ids      []string
+	nodes    []node
+	now      int64
+	events   int
+	boots    int
+	sets     int // of timers
+	queue    queue
+	order    int64
+
+	network    network
+	faults     []Fault
+	repeats    map[uint64]uint64
+	operations []*operation
+	believed   int // who answered last; -1 for nobody
+	answers    int
+	healed     bool
+	script     *script // nil for a random run
+
+	at    int   // whose event it is
+	event []any // as on the wire, without slot and clock
+	begun []string
+}
+
+func newWorld(p *Protocol, s *Scenario) *world {
+	w := &world{Scenario: s, protocol: p, repeats: map[uint64]uint64{}, believed: -1, faults: s.Faults}
+	for i := range s.Nodes {
+		w.ids = append(w.ids, fmt.Sprintf("n%d", i+1))
+		image := Image{Fields: maps.Clone(p.Fields), Logs: map[string]Log{}}
+		for log := range p.Logs {
+			image.Logs[log] = Log{}
+		}
+		w.nodes = append(w.nodes, node{disk: disk{written: image, durable: image}})
+		w.push(entry{kind: comesBack, node: i})
+	}
+	w.observer = p.Watch(w)
+	if s.Steps != nil {
+		w.script = &script{sent: map[[2]int][]*message{}}
+		return w
+	}
+	w.network.cut = make([]uint64, s.Nodes)
+	w.startFaults()
+	w.nextRequest(1)
+	if s.Heal > 0 {
+		w.push(entry{due: s.Heal, kind: heals})
+	}
+	return w
+}
+
+func (w *world) Nodes() []string { return w.ids }
+
+func (w *world) Written(name string) Image { return w.nodes[w.place(name)].disk.written }
+
+func (w *world) Durable(name string) Image { return w.nodes[w.place(name)].disk.durable }
+
+func (w *world) Healed() bool { return w.healed }
+
+func (w *world) place(name string) int { return slices.Index(w.ids, name) }
+
+// bits about something that happens now.
+func (w *world) bits(about string, numbers ...uint64) uint64 {
+	return draw(w.Seed, about, append(numbers, uint64(w.now))...)
+}
+
+func (w *world) push(e entry) {
+	w.order++
+	e.order = w.order
+	heap.Push(&w.queue, e)
+}
+
+// next goes on to the next event that a node must handle. False when the run is over.
+func (w *world) next() (found bool, err error) {
+	if w.script != nil && w.boots >= len(w.nodes) {
+		return w.nextStep()
+	}
+	for len(w.queue) > 0 && (w.script != nil || w.events < w.Events) {
+		e := heap.Pop(&w.queue).(entry)
+		if w.script == nil && e.due > w.Horizon {
+			w.now = w.Horizon
+			return false, nil
+		}
+		w.now = max(w.now, e.due)
+		if found, err := w.take(e); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// take says whether the entry is an event for a node.
+func (w *world) take(e entry) (found bool, err error) {
+	n := &w.nodes[e.node]
+	switch e.kind {
+	case deliver:
+		if n.up && !w.network.cuts(e.message.from, e.node) {
+			return w.arrive(e.message), nil
+		}
+	case timeout:
+		if n.up && n.timers[e.name] == e.number {
+			return w.timeOut(e.node, e.name), nil
+		}
+	case request:
+		w.nextRequest(e.number + 1)
+		if target := w.whom(e.number); w.nodes[target].up {
+			return true, w.ask(target, e.number, w.protocol.Workload(e.number, draw(w.Seed, "command", uint64(e.number))))
+		}
+		w.believed = -1
+	case comesBack:
+		if !n.up {
+			return true, w.start(e.node)
+		}
+	case fault:
+		w.fire(e)
+	case heals:
+		w.heal()
+	}
+	return false, nil
+}
+
+func (w *world) happen(node, kind int, details ...any) bool {
+	w.events++
+	w.at, w.event = node, append([]any{kind}, details...)
+	return true
+}
+
+func (w *world) arrive(m *message) bool {
+	return w.happen(m.to, deliver, w.ids[m.from], json.RawMessage(m.wire))
+}
+
+func (w *world) timeOut(node int, timer string) bool {
+	delete(w.nodes[node].timers, timer)
+	return w.happen(node, timeout, timer)
+}
+
+func (w *world) ask(node, op int, command any) error {
+	for len(w.operations) <= op {
+		w.operations = append(w.operations, nil)
+	}
+	w.happen(node, request, op, toWire(command))
+	w.operations[op] = &operation{node: node, command: command, invoked: w.events}
+	return w.observer.See(Requested{w.ids[node], op, command})
+}
+
+// start boots a node with what its disk holds.
+func (w *world) start(node int) error {
+	n := &w.nodes[node]
+	n.up, n.timers = true, map[string]int{}
+	w.boots++
+	contents := []any{""}
+	for _, name := range sorted(n.disk.written.Fields) {
+		contents = append(contents, []any{"", name, toWire(n.disk.written.Fields[name])})
+	}
+	for _, name := range sorted(n.disk.written.Logs) {
+		log := n.disk.written.Logs[name]
+		entries := []any{"", log.Base}
+		for _, each := range log.Entries {
+			entries = append(entries, toWire(each))
+		}
+		contents = append(contents, []any{"", name, entries})
+	}
+	switches := []any{""}
+	for _, name := range sorted(w.Switches) {
+		switches = append(switches, []any{"", name, w.Switches[name]})
+	}
+	w.happen(node, start, w.ids[node], toWire(w.ids), switches, contents)
+	return w.observer.See(Restarted{w.ids[node]})
+}
+
+// crash stops a node. Its volatile state and the unsynced writes that are not kept are gone.
+func (w *world) crash(node int, kept []Kept) {
+	w.nodes[node].up, w.nodes[node].timers = false, nil
+	w.nodes[node].disk.crash(kept)
+	if w.believed == node {
+		w.believed = -1
+	}
+}
+
+// -- Clients ----------------------------------------------------------------------------------------------------------
+
+func (w *world) nextRequest(op int) {
+	gap := around(draw(w.Seed, "gap", uint64(op)), w.Schedule.requestGap())
+	w.push(entry{due: w.now + gap, kind: request, number: op})
+}
+
+// whom a client asks: most of the time who answered last.
+func (w *world) whom(op int) int {
+	bits := draw(w.Seed, "whom", uint64(op))
+	if w.believed >= 0 && bits&3 != 0 {
+		return w.believed
+	}
+	return int(bits >> 2 % uint64(len(w.nodes)))
+}
+
+// -- Effects ----------------------------------------------------------------------------------------------------------
+
+// resume carries out, in order, what the node asked for; perhaps it crashes on the way. The error is a broken invariant,
+// or a sentence about what no node may do.
+func (w *world) resume(effects []Effect) error {
+	cut, kept := w.crashPoint(effects)
+	if cut >= 0 && cut < len(effects) {
+		effects = effects[:cut]
+	}
+	for i := range effects {
+		if err := w.carryOut(&effects[i]); err != nil {
+			return err
+		}
+	}
+	if len(w.queue) > mostQueued {
+		return fmt.Errorf("%d messages and timers are on their way", len(w.queue))
+	}
+	if cut >= 0 {
+		if kept == nil {
+			kept = chooseKept(w.nodes[w.at].disk.unsynced, w.bits("kept", uint64(w.at)))
+		}
+		w.crash(w.at, kept)
+		w.comeBack(w.at)
+	}
+	return nil
+}
+
+func (w *world) carryOut(e *Effect) error {
+	name, n := w.ids[w.at], &w.nodes[w.at]
+	switch e.Kind {
+	case Send:
+		return w.send(e.Name, e.Content)
+	case Write:
+		n.disk.write(*e)
+		return w.observer.See(Wrote{name, e.Pairs})
+	case Store:
+		log := n.disk.written.Logs[e.Name]
+		e.base, e.Number = log.Base, min(e.Number, len(log.Entries))
+		n.disk.write(*e)
+		return w.observer.See(Stored{name, e.Name, e.Number, log.Entries[e.Number:], e.Entries})
+	case Reset:
+		before := n.disk.written.Logs[e.Name]
+		n.disk.write(*e)
+		return w.observer.See(WasReset{name, e.Name, before, Log{e.Number, e.Entries}})
+	case Sync:
+		n.disk.sync()
+	case SetTimer:
+		w.setTimer(e.Name, int64(e.Number), int64(e.Longest))
+	case Cancel:
+		delete(n.timers, e.Name)
+	case Apply:
+		return w.observer.See(Applied{name, e.Number, e.Content})
+	case Restore:
+		return w.observer.See(Restored{name, e.Number, e.Content})
+	case Reply:
+		return w.reply(e.Number, e.Content)
+	case Refuse:
+		if o := w.operation(e.Number); o != nil && o.returned == 0 {
+			o.refused = true
+			w.believed = -1
+		}
+	}
+	return nil
+}
+
+// operation that the node was asked for; nil for none.
+func (w *world) operation(op int) *operation {
+	if op >= len(w.operations) || w.operations[op] == nil || w.operations[op].node != w.at {
+		return nil
+	}
+	return w.operations[op]
+}
+
+func (w *world) reply(op int, result any) error {
+	o := w.operation(op)
+	if o == nil {
+		return fmt.Errorf("%s answered operation %d, which no client asked of it", w.ids[w.at], op)
+	}
+	if o.returned > 0 || o.refused {
+		return nil
+	}
+	o.returned, o.result, w.believed = w.events, result, w.at
+	w.answers++
+	return w.observer.See(Replied{w.ids[w.at], op, o.command, result})
+}
+
+func (w *world) send(to string, content any) error {
+	if err := w.observer.See(Sent{w.ids[w.at], to, content}); err != nil {
+		return err
+	}
+	place := w.place(to)
+	if place < 0 {
+		return fmt.Errorf("%s sent a message to %.40q, which is no node", w.ids[w.at], to)
+	}
+	m := &message{from: w.at, to: place, content: content, wire: encode(toWire(content))}
+	if w.script != nil {
+		link := [2]int{w.at, place}
+		w.script.sent[link] = append(w.script.sent[link], m)
+		return nil
+	}
+	w.transmit(m)
+	return nil
+}
+
+func (w *world) setTimer(timer string, shortest, longest int64) {
+	w.sets++
+	w.nodes[w.at].timers[timer] = w.sets
+	if w.script == nil {
+		wait := w.Schedule.wait(w.bits("timer "+timer, uint64(w.at)), shortest, longest)
+		w.push(entry{due: w.now + wait, kind: timeout, node: w.at, name: timer, number: w.sets})
+	}
+}
