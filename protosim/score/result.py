@@ -10,7 +10,6 @@ from protosim import paths
 from protosim.api import Invariant
 from protosim.score.gates import Refusal
 from protosim.score.judge import Outcome
-from protosim.score.pool import ISOLATION
 from protosim.score.suite import SubRun, Suite, Task
 
 SCHEMA = "protosim/score/1"
@@ -22,12 +21,13 @@ class Result:
 
     task: str
     split: str
+    language: str = ""  # of the candidate: python, go, dafny
     stage: str  # infra_error, compile_error, unmodified, tampered, timeout, below_min_pass_rate, scored
     sentence: str = ""  # why it is that stage
     score: float | None
     pass_rate: float | None = None
     solved: bool = False
-    isolation: str = ISOLATION
+    isolation: str = ""  # the level of the sandbox that its processes had
     bugs: Mapping[str, str] = attrs.field(factory=dict)
     invariants: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
     tests: Mapping[str, bool] = attrs.field(factory=dict)

@@ -1,26 +1,17 @@
 """What runs inside a worker: the candidate's nodes, and the loop that hands them their events.
 
-It is started as a script, in a process that has only the bundle to import from. Before any candidate code is
-loaded the limits are set, and the pipes have moved away from the standard descriptors, so nothing that is printed
-can be taken for a frame. After that nothing here can be trusted, nor is it: see `protosim.score.step`.
+It is started as a script, in a sandbox, in a process that has only the bundle to import from. Before any candidate code
+is loaded the pipes have moved away from the standard descriptors, so nothing that is printed can be taken for a frame.
+After that nothing here can be trusted, nor is it: see `protosim.score.step`.
 """
 
-import contextlib
 import os
-import resource
 import signal
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-LIMITS = (
-    (resource.RLIMIT_AS, 1 << 30),  # bytes of address space
-    (resource.RLIMIT_CPU, 60),  # seconds
-    (resource.RLIMIT_FSIZE, 0),  # bytes of a file
-    (resource.RLIMIT_CORE, 0),
-    (resource.RLIMIT_NOFILE, 64),
-)
 FILE = "candidate.py"
 PATIENCE = 2  # seconds of CPU time for one event
 
@@ -30,9 +21,6 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
-    for limit, value in LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # not every system has every limit
-            resource.setrlimit(limit, (value, value))
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     serve(os.fdopen(frames_in, "rb"), os.fdopen(frames_out, "wb"))
 

@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 import protosim.score
+from protosim.adapters import sandbox
 from protosim.errors import UserError
 from protosim.program import reference
 from protosim.run import simulate
@@ -36,7 +37,7 @@ def test_the_reference_solves_the_task_and_runs_as_it_does_in_one_process(tmp_pa
     assert (result.status, result.stage, result.score, result.pass_rate) == ("ok", "scored", 1.0, 1.0)
     assert result.solved
     assert result.failures == []
-    assert result.isolation == "not isolated"
+    assert result.isolation == sandbox.level()
     assert result.bugs == dict.fromkeys(BUGS, "fixed")
     assert all(kept["passed"] == kept["expected"] > 0 for kept in result.invariants.values())
     task, using = load_task(TASK), secret()

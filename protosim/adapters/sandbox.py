@@ -1,0 +1,128 @@
+"""Sandboxes: what keeps a program in that may have been written by anybody.
+
+    confine("bubblewrap", ["/tmp/x/host", "--flag"], Path("/tmp/x/empty"), [Path("/tmp/x")], Limits())
+
+A sandbox is a longer command. Whatever the level, the environment is empty, and limits bind memory, CPU time, processes
+and files.
+
+    bubblewrap    its own process, network and mount namespaces; the system's libraries and what it is given to read are
+                  all the files there are; nothing is writable; a user of its own where root starts it
+    landlock      the same files; no TCP, no signals to others; a user of its own where root starts it. It sees that
+                  other files and processes exist, and has other sockets
+    not isolated  a process like any other, but for the limits
+"""
+
+import functools
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from protosim import doctor
+from protosim.adapters import enter
+
+Level = Literal["bubblewrap", "landlock", "not isolated"]
+LEVELS: tuple[Level, ...] = ("bubblewrap", "landlock", "not isolated")
+
+OURS = Path(__file__).resolve().parents[2]  # never shown: protocols and tasks lie here
+INTERPRETER = os.path.realpath(sys.executable)
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", str(Path(sys.base_prefix, "lib")))
+FIRST_USER = 1 << 30  # nobody else has these numbers
+PROBE = 20.0  # seconds
+_counter = itertools.count()
+_each = itertools.chain.from_iterable
+
+
+@attrs.frozen
+class Limits:
+    memory: int = 1 << 30  # bytes of address space, each process
+    cpu: int = 60  # seconds, each process
+    processes: int = 1  # and threads, in all; a system may not count those of root
+    files: int = 64  # open ones
+
+    def settings(self) -> dict[str, int]:
+        """By the names of `resource`; nothing may be written into files."""
+        most = {"AS": self.memory, "CPU": self.cpu, "NPROC": self.processes, "NOFILE": self.files}
+        return {**most, "FSIZE": 0, "CORE": 0}
+
+
+@functools.cache
+def level() -> Level:
+    """The best that works here."""
+    return next(one for one in LEVELS if works(one))
+
+
+def works(one: Level) -> bool:
+    """Whether a program can be started so, the interpreter for one."""
+    command = confine(one, [INTERPRETER, "-I", "-S", "-c", ""], Path("/"), [], Limits())
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE, cwd="/", env=enter.ENVIRONMENT
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def confine(
+    one: Level, command: Sequence[str], folder: Path, reads: Sequence[Path], limits: Limits
+) -> list[str]:
+    """The command that starts `command` in this folder, where it sees the system's libraries and `reads`.
+
+    Its descriptors must be closed by whoever starts it.
+    """
+    root = os.geteuid() == 0
+    seen = [*libraries(), *map(str, reads)]
+    how: dict[str, Any] = {
+        "limits": limits.settings(),
+        "user": _fresh_user() if root and one != "not isolated" else 0,
+        "landlock": seen if one == "landlock" else [],
+    }
+    shares_its_user = one == "not isolated" or (one == "landlock" and not root)
+    if shares_its_user and limits.processes > 1:
+        del how["limits"]["NPROC"]  # it counts all that this user runs
+    inside = [INTERPRETER, "-I", "-S", "-B", enter.__file__, json.dumps(how), *command]
+    return _bubblewrap(folder, seen, root) + inside if one == "bubblewrap" else inside
+
+
+def _bubblewrap(folder: Path, seen: Sequence[str], root: bool) -> list[str]:
+    paths = [*seen, os.devnull]
+    above = dict.fromkeys(str(parent) for path in paths for parent in reversed(Path(path).parents))
+    privileges = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if root else ["--unshare-user"]
+    return [
+        doctor.which(doctor.BUBBLEWRAP) or "bwrap",
+        *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+        *("--die-with-parent", "--cap-drop", "ALL", *privileges),
+        *_each(("--perms", "0755", "--dir", path) for path in above),
+        *_each(("--ro-bind", path, path) for path in seen),
+        *("--dev-bind", os.devnull, os.devnull, "--remount-ro", "/", "--chdir", str(folder), "--"),
+    ]
+
+
+@functools.cache
+def libraries() -> tuple[str, ...]:
+    """What every program needs, and what `enter` does: files and folders, none of which holds anything of ours."""
+    folders = [path for path in dict.fromkeys(LIBRARIES) if os.path.isdir(path)]
+    beside = _each(_without_ours(Path(path)) for path in folders)
+    return (*map(str, beside), INTERPRETER, enter.__file__)
+
+
+def _without_ours(folder: Path) -> Iterator[Path]:
+    """The folder, or where ours lies below it, all that lies beside ours."""
+    real = folder.resolve()
+    if not OURS.is_relative_to(real):
+        yield folder
+    elif real != OURS:
+        for inner in sorted(folder.iterdir()):
+            yield from _without_ours(inner)
+
+
+def _fresh_user() -> int:
+    """A user that has no other process: what it may start is counted, and it can signal nobody."""
+    return FIRST_USER + os.getpid() % (1 << 20) * (1 << 9) + next(_counter) % (1 << 9)
