@@ -65,6 +65,18 @@ class Replace:
 Edit = Site | Replace
 
 
+@attrs.frozen
+class Lines:
+    """Replace whole lines of Go by others inside one function or type, of source that gofmt has laid out.
+
+    Indentation and comments do not count; `before` must be there exactly once. An empty `after` deletes.
+    """
+
+    function: str  # "handleVote"; "" is the whole file
+    before: str = attrs.field(validator=attrs.validators.min_len(1))
+    after: str
+
+
 def _names_its_protocol(mutation: object, field: object, id: str) -> None:
     protocol, _, rest = id.partition(".")
     if not protocol or not rest:
@@ -84,6 +96,7 @@ class Mutation:
     sources: tuple[str, ...] = ()  # where the bug was seen
     aliases: tuple[str, ...] = ()  # "R1"
     message: str = ""  # the commit message that sold an optimisation
+    go: tuple[Lines, ...] = ()  # the same drift in Go; of a dropped check it is known without
 
     @property
     def protocol(self) -> str:

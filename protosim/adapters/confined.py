@@ -43,8 +43,10 @@ def run(
     wanted: Sequence[str],
     limits: Limits,
     until: re.Pattern[str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Done:
     """Run it in a new folder with these files, and return what it said and wrote. Raises OSError if it cannot start.
+    Its environment is ours, or the one that is given.
 
     It is stopped when its time is up, and as soon as `until` is found in its output.
     """
@@ -53,7 +55,8 @@ def run(
         for name, text in files.items():
             (folder / name).write_text(text, "utf-8", newline="\n")
         with (folder / "output").open("wb") as output:
-            code = _run(_limited(command, limits), folder, output.fileno(), limits.seconds, until)
+            named = os.environ if environment is None else environment
+            code = _run(_limited(command, limits), folder, output.fileno(), limits.seconds, until, named)
         found = {name: _text(folder / name) for name in wanted if (folder / name).is_file()}
         return Done(code, _text(folder / "output"), found)
     finally:
@@ -61,13 +64,17 @@ def run(
 
 
 def _run(
-    command: Sequence[str], folder: Path, output: int, seconds: float, until: re.Pattern[str] | None
+    command: Sequence[str],
+    folder: Path,
+    output: int,
+    seconds: float,
+    until: re.Pattern[str] | None,
+    environment: Mapping[str, str],
 ) -> int | None:
-    environment = os.environ | {"TMPDIR": str(folder)}
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env=environment,
+        env={**environment, "TMPDIR": str(folder)},
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

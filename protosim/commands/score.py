@@ -13,7 +13,7 @@ from protosim import files
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
 from protosim.proofs.judge import Lemma
-from protosim.score import handed_out, score
+from protosim.score import handed_out, language_of, score
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
 
@@ -22,15 +22,17 @@ FAILURES = 5  # in the terminal; --json has all
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="a folder of tasks/, by its name; or the path of a proof problem")
-    parser.add_argument("candidate", metavar="FILE", nargs="?", help="the repaired source, or the proof")
-    parser.add_argument("--handout", metavar="FILE", help="write the source that the task gives out, and judge nothing")
+    parser.add_argument("candidate", metavar="FILE", nargs="?", help="the repaired source (.go is Go), or the proof")
+    parser.add_argument(
+        "--handout", metavar="FILE", help="write the source that the task gives out (.go: in Go), and judge nothing"
+    )
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
     if (args.candidate is None) == (args.handout is None):
         raise UserError("Name the candidate's file, or where to write the source that is handed out (--handout FILE).")
     if args.handout is not None:
-        files.write(Path(args.handout), handed_out(args.task))
+        files.write(Path(args.handout), handed_out(args.task, language_of(Path(args.handout))))
         out.say(f"Wrote {args.handout}.")
         return Answer("ok", {"task": args.task, "handout": args.handout})
     candidate = Path(args.candidate)

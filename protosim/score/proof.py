@@ -109,6 +109,7 @@ def _result(problem: Problem, judgement: Judgement, verifier: str) -> ProofResul
     return ProofResult(
         task=problem.name,
         split="public",
+        language="dafny",
         stage=judgement.stage,
         sentence=judgement.sentence,
         score=round(worth, 6) if counts else 0.0,
@@ -126,6 +127,7 @@ def _failed(problem: Problem, sentence: str) -> ProofResult:
     return ProofResult(
         task=problem.name,
         split="public",
+        language="dafny",
         stage="infra_error",
         sentence=sentence,
         score=None,
