@@ -10,7 +10,7 @@ A link repeats a message until it is acknowledged. A message is acknowledged whe
 restarts tells the others, and they tell it everything again that they stand by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from protosim.api import (
@@ -29,8 +29,10 @@ from protosim.api import (
     on,
     on_timeout,
     requested,
+    sent,
     sometimes,
     value,
+    warning,
 )
 
 Instance = tuple[NodeId, int]  # whose broadcast, and which of these
@@ -49,6 +51,14 @@ class Broadcast:
 
     def __str__(self) -> str:
         return f"broadcast {self.content}"
+
+
+@message
+class Send:
+    """[SEND, m]: the sender's broadcast with this number."""
+
+    number: int
+    content: int
 
 
 @message
@@ -167,6 +177,7 @@ class Broadcasts(Observer):
         self.content: dict[Instance, int] = {}  # delivered by some node
         self.delivered_at: dict[Instance, int] = {}  # when some node first did
         self.has: dict[NodeId, set[Instance]] = {}
+        self.broadcast: dict[Instance, int] = {}
 
     @requested
     def note_request(self, node: NodeId, op: OpId, command: Broadcast) -> None:
@@ -175,6 +186,12 @@ class Broadcasts(Observer):
     @applied
     def note_delivery(self, node: NodeId, index: int, d: Delivered, result: None) -> None:
         self.delivered_at.setdefault((d.sender, d.number), self.facts.now)
+
+    @always("A correct node broadcasts one message of an instance.", "CGR §3.10, §3.11: each instance has its own name")
+    @sent(Send)
+    def one_content_each(self, node: NodeId, dst: NodeId, m: Send) -> str | None:
+        first = self.broadcast.setdefault((node, m.number), m.content)
+        return None if first == m.content else f"{node} broadcasts {first} and {m.content} under number {m.number}"
 
     @always("No correct node delivers more than one message of an instance.", "CGR, BCB2, BRB2: No duplication")
     @applied
@@ -200,6 +217,13 @@ class Broadcasts(Observer):
             return f"of broadcast {d.number} of {d.sender} {node} delivered {d.content}, and another node {first}"
         return None
 
+    @warning("What a correct node broadcasts is on its disk.", "CGR §2.2.3: a crash must not free its number")
+    @sent(Send)
+    def broadcast_is_on_disk(self, node: NodeId, dst: NodeId, m: Send) -> str | None:
+        if any(own.content == m.content for own in self.facts.durable(node).sent[m.number - 1 : m.number]):
+            return None
+        return f"{node} broadcasts {m.content}, and a crash would make it forget"
+
     @sometimes("A broadcast was delivered.")
     @applied
     def delivered(self, node: NodeId, index: int, d: Delivered, result: None) -> bool:
@@ -217,7 +241,7 @@ class Broadcasts(Observer):
             kept = self.facts.durable(node)
             for number, own in enumerate(kept.sent, 1):
                 if self.is_over(self.asked[own.content][1]):
-                    late = self.without(node, number)
+                    late = self.without(node, number, own.content)
                     if late:
                         return f"{late} never delivered broadcast {number} of {node}"
         return None
@@ -225,12 +249,18 @@ class Broadcasts(Observer):
     def honest(self) -> list[NodeId]:
         return [node for node in self.facts.replicas if node not in self.facts.liars]
 
-    def without(self, sender: NodeId, number: int) -> NodeId | None:
+    def without(self, sender: NodeId, number: int, content: int) -> NodeId | None:
         """A correct node that has not delivered it."""
+        wanted = (sender, number, content)
         for node in self.honest():
-            if all((d.sender, d.number) != (sender, number) for d in self.facts.durable(node).delivered):
+            if all((d.sender, d.number, d.content) != wanted for d in self.facts.durable(node).delivered):
                 return node
         return None
+
+    def can_be_quorum(self, nodes: Iterable[NodeId]) -> bool:
+        """Whether these and all liars are more than (N + f) / 2."""
+        size = len(self.facts.replicas)
+        return 2 * len({*nodes, *self.facts.liars}) > size + tolerated(size)
 
     def is_over(self, since: int) -> bool:
         """Whether it is long enough ago."""

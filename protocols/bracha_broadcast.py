@@ -19,25 +19,33 @@ from protocols._broadcast import (
     Broadcast,
     BroadcastDisk,
     Broadcasts,
+    Delivered,
     Inbox,
     Instance,
     LinkedNode,
+    Send,
     Sent,
     parse,
     tolerated,
     workload,
 )
-from protosim.api import Log, NodeId, OpId, ProtocolSpec, eventually, holds, message, on, sent, value, warning
+from protosim.api import (
+    Log,
+    NodeId,
+    OpId,
+    ProtocolSpec,
+    always,
+    applied,
+    eventually,
+    holds,
+    message,
+    on,
+    sent,
+    value,
+    warning,
+)
 
 # -- Messages ----------------------------------------------------------------------------------------
-
-
-@message
-class Send:
-    """[SEND, m]: the sender's broadcast with this number."""
-
-    number: int
-    content: int
 
 
 @message
@@ -174,24 +182,21 @@ class Readies(Broadcasts):
 
     def begin(self) -> None:
         super().begin()
-        self.echoers: dict[tuple[Instance, int], set[NodeId]] = {}
-        self.rivals: dict[Instance, set[int]] = {}
+        self.echoed: dict[tuple[NodeId, Instance], int] = {}
+        self.echoers: dict[tuple[Instance, int], dict[NodeId, None]] = {}
         self.ready_for: dict[Instance, int] = {}
+        self.readies: dict[tuple[Instance, int], dict[NodeId, None]] = {}
 
-    @warning("Two contents of one instance never both have enough echoes in sight.", "CGR §3.11.2, Correctness")
+    @always("A correct node echoes one message of an instance.", "CGR §3.11.2, Correctness")
     @sent(Echo)
-    def one_quorum(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
+    def one_echo_each(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
         instance = (m.sender, m.number)
-        self.echoers.setdefault((instance, m.content), set()).add(node)
-        self.rivals.setdefault(instance, set()).add(m.content)
-        size, liars = len(self.facts.replicas), len(self.facts.liars)
-        half = (size + tolerated(size)) // 2
-        likely = [each for each in self.rivals[instance] if len(self.echoers[instance, each]) + liars > half]
-        if len(likely) > 1:
-            return f"of broadcast {m.number} of {m.sender} {len(likely)} contents can have a quorum of echoes"
-        return None
+        self.echoers.setdefault((instance, m.content), {})[node] = None
+        if self.echoed.setdefault((node, instance), m.content) == m.content:
+            return None
+        return f"{node} echoes two contents of broadcast {m.number} of {m.sender}"
 
-    @warning("No two correct nodes are ready for different contents.", "Bracha 1987, Lemma 2; CGR §3.11.2")
+    @always("No two correct nodes are ready for different messages.", "Bracha 1987, Lemma 2; CGR §3.11.2")
     @sent(Ready)
     def ready_for_one(self, node: NodeId, dst: NodeId, m: Ready) -> str | None:
         first = self.ready_for.setdefault((m.sender, m.number), m.content)
@@ -199,13 +204,52 @@ class Readies(Broadcasts):
             return f"of broadcast {m.number} of {m.sender} {node} is ready for {m.content}, another for {first}"
         return None
 
+    @always("What a correct node is ready for, more than (N + f) / 2 have echoed.", "CGR §3.11.2, Correctness")
+    @sent(Ready)
+    def ready_by_quorum(self, node: NodeId, dst: NodeId, m: Ready) -> str | None:
+        what = ((m.sender, m.number), m.content)
+        self.readies.setdefault(what, {})[node] = None
+        echoers = self.echoers.get(what, {})
+        if self.can_be_quorum(echoers):
+            return None
+        echoed = " ".join(echoers) or "nobody"
+        return f"{node} is ready for {m.content} from {m.sender}, which of correct nodes {echoed} echoed"
+
+    @always("What is delivered, more than 2f are ready for.", "CGR §3.11.2, Correctness: all others will join them")
+    @applied
+    def delivered_by_quorum(self, node: NodeId, index: int, d: Delivered, result: None) -> str | None:
+        ready = self.readies.get(((d.sender, d.number), d.content), {})
+        if len({*ready, *self.facts.liars}) > 2 * tolerated(len(self.facts.replicas)):
+            return None
+        named = " ".join(ready) or "nobody"
+        return f"{node} delivers {d.content} from {d.sender}, for which of correct nodes {named} is ready"
+
+    @warning("What a correct node echoes is on its disk.", "CGR §2.2.3: a crash must not make it free again")
+    @sent(Echo)
+    def echo_is_on_disk(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
+        if is_among(self.facts.durable(node).echoed, m):
+            return None
+        return f"{node} echoes {m.content} of {m.sender}, and a crash would make it forget"
+
+    @warning("What a correct node is ready for is on its disk.", "CGR §2.2.3: a crash must not make it free again")
+    @sent(Ready)
+    def ready_is_on_disk(self, node: NodeId, dst: NodeId, m: Ready) -> str | None:
+        if is_among(self.facts.durable(node).ready, m):
+            return None
+        return f"{node} is ready for {m.content} of {m.sender}, and a crash would make it forget"
+
     @eventually("What one correct node delivers, every correct node delivers.", "CGR, BRB5: Totality")
     def totality(self) -> str | None:
         for (sender, number), since in self.delivered_at.items():
-            late = self.without(sender, number) if self.is_over(since) else None
+            content = self.content[sender, number]
+            late = self.without(sender, number, content) if self.is_over(since) else None
             if late:
                 return f"{late} never delivered broadcast {number} of {sender}, which others have"
         return None
+
+
+def is_among(log: list[Said], m: Echo | Ready) -> bool:
+    return any((s.sender, s.number, s.content) == (m.sender, m.number, m.content) for s in reversed(log))
 
 
 PROTOCOL = ProtocolSpec(

@@ -18,25 +18,34 @@ from protocols._broadcast import (
     Broadcast,
     BroadcastDisk,
     Broadcasts,
+    Delivered,
     Inbox,
     Instance,
     LinkedNode,
+    Send,
     Sent,
     parse,
     tolerated,
     workload,
 )
-from protosim.api import Log, NodeId, OpId, ProtocolSpec, digest_of, holds, message, on, sent, signed, value, warning
+from protosim.api import (
+    Log,
+    NodeId,
+    OpId,
+    ProtocolSpec,
+    always,
+    applied,
+    digest_of,
+    holds,
+    message,
+    on,
+    sent,
+    signed,
+    value,
+    warning,
+)
 
 # -- Messages ----------------------------------------------------------------------------------------
-
-
-@message
-class Send:
-    """[SEND, m]: the sender's broadcast with this number."""
-
-    number: int
-    content: int
 
 
 @signed
@@ -171,21 +180,34 @@ class Echoes(Broadcasts):
 
     def begin(self) -> None:
         super().begin()
-        self.echoers: dict[tuple[Instance, bytes], set[NodeId]] = {}
-        self.rivals: dict[Instance, set[bytes]] = {}
+        self.echoed: dict[tuple[NodeId, Instance], bytes] = {}
+        self.echoers: dict[tuple[Instance, bytes], dict[NodeId, None]] = {}
 
-    @warning("Two contents of one instance never both have enough echoes in sight.", "CGR §3.10.2, Correctness")
+    @always("A correct node echoes one message of an instance.", "CGR §3.10.2, Correctness")
     @sent(Echo)
-    def one_certificate(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
+    def one_echo_each(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
         instance = (m.sender, m.number)
-        self.echoers.setdefault((instance, m.digest), set()).add(node)
-        self.rivals.setdefault(instance, set()).add(m.digest)
-        size, liars = len(self.facts.replicas), len(self.facts.liars)
-        half = (size + tolerated(size)) // 2
-        likely = [each for each in self.rivals[instance] if len(self.echoers[instance, each]) + liars > half]
-        if len(likely) > 1:
-            return f"broadcast {m.number} of {m.sender} can be delivered with {len(likely)} different contents"
-        return None
+        self.echoers.setdefault((instance, m.digest), {})[node] = None
+        if self.echoed.setdefault((node, instance), m.digest) == m.digest:
+            return None
+        return f"{node} echoes two contents of broadcast {m.number} of {m.sender}"
+
+    @always("What is delivered, more than (N + f) / 2 have echoed.", "CGR §3.10.2, Correctness: no other can be")
+    @applied
+    def delivered_by_quorum(self, node: NodeId, index: int, d: Delivered, result: None) -> str | None:
+        echoers = self.echoers.get(((d.sender, d.number), digest_of(d.content)), {})
+        if self.can_be_quorum((d.sender, *echoers)):  # nobody sees the sender's own echo
+            return None
+        echoed = " ".join(echoers) or "nobody"
+        return f"{node} delivers {d.content} from {d.sender}, which of correct nodes {echoed} echoed"
+
+    @warning("What a correct node echoes is on its disk.", "CGR §2.2.3: a crash must not make it free again")
+    @sent(Echo)
+    def echo_is_on_disk(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
+        kept = [(e.sender, e.number, e.digest) for e in self.facts.durable(node).echoed]
+        if (m.sender, m.number, m.digest) in kept:
+            return None
+        return f"{node} echoes broadcast {m.number} of {m.sender}, and a crash would make it forget"
 
 
 PROTOCOL = ProtocolSpec(

@@ -1,7 +1,7 @@
 """What the tests share that watch the watchers: do a protocol's invariants bite, and do its stories try its checks?"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from protosim.api import Observer, methods
@@ -30,9 +30,9 @@ def told(run: Run) -> list[tuple[str, str]]:
     return [(found.invariant.name, found.sentence) for found in (run.violation, run.warning) if found is not None]
 
 
-def broken(program: Program, index: int) -> list[str]:
+def broken(program: Program, index: int, observers: Sequence[type[Observer]] | None = None) -> list[str]:
     """What the run of a hunt breaks."""
-    return [name for name, _ in told(simulate(program, plan(program, Wish(), index), digest=False))]
+    return [name for name, _ in told(simulate(program, plan(program, Wish(), index), observers=observers, digest=False))]
 
 
 def but_goals(protocol: str) -> list[str]:
@@ -40,12 +40,16 @@ def but_goals(protocol: str) -> list[str]:
     return [invariant.name for invariant in reference(protocol).spec.invariants() if invariant.mode != "sometimes"]
 
 
-def is_broken_by(protocol: str, invariant: str, mutant: str) -> bool:
-    """Whether the first runs of the mutant's hunt break the invariant; liveness is judged in some of them only."""
+def is_broken_by(protocol: str, invariant: str, mutant: str, *, by_itself: bool = False) -> bool:
+    """Whether the first runs of the mutant's hunt break the invariant; liveness is judged in some of them only.
+
+    `by_itself`: where no other invariant says anything, so that a sharper one does not come first.
+    """
     mode = next(i.mode for i in reference(protocol).spec.invariants() if i.name == invariant)
     first, step = (LIVENESS_EVERY - 1, LIVENESS_EVERY) if mode == "eventually" else (0, 1)
     program = load(protocol, [f"{protocol}.{mutant}"])
-    return any(invariant in broken(program, index) for index in range(first, RUNS, step))
+    observers = [alone(observer, invariant) for observer in program.spec.observers] if by_itself else None
+    return any(invariant in broken(program, index, observers) for index in range(first, RUNS, step))
 
 
 # -- Observers ---------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ ECHOES = (
         id="echo_broadcast.one_echo_per_broadcast",
         title="A node echoes whatever the sender sends, also a second content under the same number.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("one_certificate", "consistency"),
+        breaks=("one_echo_each", "consistency"),
         clause="if sentecho = FALSE. CGR, Algorithm 3.17, upon event [SEND, m]",
         edits=(Site("handle_send", "drop-check", "one_echo_per_broadcast"),),
     ),
@@ -31,7 +31,7 @@ ECHOES = (
         id="echo_broadcast.handle_send/drop-sync/1",
         title="An echo leaves before the node has written down what it echoes, so that a restart makes it free again.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("one_certificate", "consistency"),
+        breaks=("one_echo_each", "consistency"),
         clause="A correct node echoes one content per instance; here it may crash and recover. CGR §3.10, §2.2.3",
         edits=(Site("handle_send", "drop-sync", "1"),),
     ),
@@ -105,7 +105,7 @@ SENDER = (
         id="echo_broadcast.request/drop-sync/1",
         title="A sender that restarts uses a number again, for another content.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("one_certificate", "validity", "consistency"),
+        breaks=("one_content_each", "validity", "consistency"),
         clause="A correct sender broadcasts one message per instance. CGR §3.10, Module 3.11",
         edits=(Site("request", "drop-sync", "1"),),
     ),
@@ -134,7 +134,7 @@ RECEIVERS = (
         id="echo_broadcast.certified",
         title="A node delivers what the sender says is final, certificate or not.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="#({p | Σ[p] ≠ ⊥ ∧ verifysig}) > (N + f) / 2. CGR, Algorithm 3.17, upon event [FINAL, m, Σ]",
         edits=(Site("handle_final", "drop-check", "certified"),),
     ),
@@ -142,7 +142,7 @@ RECEIVERS = (
         id="echo_broadcast.certificate_verifies",
         title="A node counts the signatures of a certificate without verifying them.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="verifysig(p, bcb‖p‖ECHO‖m, Σ[p]). CGR, Algorithm 3.17, upon event [FINAL, m, Σ]",
         edits=(Site("is_certificate", "drop-check", "certificate_verifies"),),
     ),
@@ -150,7 +150,7 @@ RECEIVERS = (
         id="echo_broadcast.certificate_of_content",
         title="A certificate of one content passes for another.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="The signature is over m. CGR, Algorithm 3.17, upon event [FINAL, m, Σ]",
         edits=(Site("is_certificate", "drop-check", "certificate_of_content"),),
     ),
@@ -158,7 +158,7 @@ RECEIVERS = (
         id="echo_broadcast.certificate_of_number",
         title="A certificate of one broadcast passes for another of the same sender.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="The signature is over bcb, the name of the instance. CGR, Algorithm 3.17",
         edits=(Site("is_certificate", "drop-check", "certificate_of_number"),),
     ),
@@ -166,7 +166,7 @@ RECEIVERS = (
         id="echo_broadcast.certificate_of_sender",
         title="A certificate of one sender's broadcast passes for another sender's.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="The signature is over bcb, the name of the instance. CGR, Algorithm 3.17",
         edits=(Site("is_certificate", "drop-check", "certificate_of_sender"),),
     ),
@@ -174,7 +174,7 @@ RECEIVERS = (
         id="echo_broadcast.signatures_are_a_count",
         title="A certificate may hold the same signer's echo several times: echoes are counted, not signers.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="#({p ∈ Π | ...}): processes are counted. CGR, Algorithm 3.17, upon event [FINAL, m, Σ]",
         edits=(
             Replace("is_certificate", f"{{{SIGNERS}}}", f"[{SIGNERS}]"),
@@ -186,7 +186,7 @@ RECEIVERS = (
         id="echo_broadcast.majority_of_all",
         title="A majority of all nodes is enough for a certificate.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("consistency", "one_certificate"),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="Byzantine quorums are larger than (N + f) / 2. CGR §2.7.3",
         edits=(
             Replace(
@@ -198,7 +198,7 @@ RECEIVERS = (
         id="echo_broadcast.is_certificate/loosen-comparison/1",
         title="One signature fewer than a quorum is enough.",
         kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="> (N + f) / 2. CGR, Algorithm 3.17, upon event [FINAL, m, Σ]",
         edits=(Site("is_certificate", "loosen-comparison", "1"),),
     ),
@@ -209,7 +209,7 @@ OPTIMISATIONS = (
         id="echo_broadcast.certificates_seen",
         title="A certificate that a node has verified once is taken as verified for whatever it is attached to.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("consistency",),
+        breaks=("delivered_by_quorum", "consistency"),
         clause="The signatures are over the instance and the content. CGR, Algorithm 3.17",
         edits=(
             Replace("start", "super().start()", "self.verified: set[tuple[Echo, ...]] = set()\nsuper().start()"),
@@ -226,10 +226,33 @@ that have been verified: the tuple of echoes is the key, and equal tuples hold e
 """,
     ),
     Mutation(
+        id="echo_broadcast.certificates_passed_on",
+        title="A node passes certificates on, and whoever gets one takes it for its bearer's.",
+        kind=DriftKind.OPTIMISATION,
+        breaks=("integrity", "delivered_by_quorum", "consistency"),
+        clause="upon event [FINAL, m, Σ] from p = s: bcb, the name of the instance, is signed. CGR, Algorithm 3.17",
+        edits=(
+            Site("is_certificate", "drop-check", "certificate_of_sender"),
+            Replace(
+                "handle_final",
+                "self.deliver(src, m.number, m.content)",
+                "self.deliver(src, m.number, m.content)\n"
+                "for peer in self.peers:  # the sender may have died halfway\n"
+                "    self.post(peer, m)",
+            ),
+        ),
+        message="""Pass certificates on
+
+A sender that dies halfway leaves some nodes without its broadcast, although others hold the certificate, and that
+proves itself whoever brings it. Pass it on with the delivery, and no longer refuse one since somebody else than its
+sender has brought it.
+""",
+    ),
+    Mutation(
         id="echo_broadcast.echo_cache",
         title="A node keeps its latest echoes in a small cache, and echoes anew what has fallen out of it.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("one_certificate", "consistency"),
+        breaks=("one_echo_each", "consistency"),
         clause="if sentecho = FALSE, for ever. CGR, Algorithm 3.17, upon event [SEND, m]",
         edits=(
             Replace(
