@@ -18,6 +18,7 @@ Reading order: messages, state, Algorithm 1, gossip and catching up, requests, t
 keyword of `holds(...)` is one check that the paper demands.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any
@@ -659,6 +660,7 @@ class Consensus(Observer):
         self.polkas: dict[Height, dict[tuple[Round, Id], None]] = {}  # there may be one
         self.decided_before_heal: Height = 0
         self.answered_since_heal = False
+        self.restarted_in: dict[NodeId, tuple[Height, Round]] = {}  # the latest time
 
     def _may_be_quorum(self, kind: str, height: Height, round: Round, id: Id) -> bool:
         """Whether 2f + 1 may have sent such votes."""
@@ -763,7 +765,7 @@ class Consensus(Observer):
                 )
         return None
 
-    @always("A correct process proposes again what may have been decided, if it knows of it.", "Alg. 1: 15, 16, 19")
+    @always("A correct process proposes again what may have been decided, if it knows of it.", "Alg. 1: 15, 16, 42, 43")
     @sent(Proposal)
     def valid_value_is_proposed(self, node: NodeId, dst: NodeId, m: Proposal) -> str | None:
         disk = self.facts.written(node)
@@ -772,6 +774,22 @@ class Consensus(Observer):
                 f"{node} proposes in round {m.round} another value than that which it found valid in {disk.valid_round}"
             )
         return None
+
+    @part_of(valid_value_is_proposed)
+    @sent(Gossip)
+    def valid_value_is_known(self, node: NodeId, dst: NodeId, m: Gossip) -> str | None:
+        prevotes: list[Any] = [each for each in m.messages if type(each).__name__ == "Prevote"]
+        votes = Counter((each.round, each.id) for each in prevotes)
+        for (round, id), count in votes.items():
+            new = (m.height, round) > self.restarted_in.get(node, (0, NO_ROUND))
+            if new and count >= self.quorum and id is not None and round > self.facts.written(node).valid_round:
+                return f"{node} shows 2f + 1 prevotes of round {round} for a value, which it does not know to be valid"
+        return None
+
+    @restarted
+    def note_restart(self, node: NodeId) -> None:
+        """Of two writes that were not synced a crash may keep the later: prevotes, without what came of them."""
+        self.restarted_in[node] = self.facts.written(node).height, self.facts.written(node).round
 
     # -- Decisions
 

@@ -183,6 +183,7 @@ LOCKS = (
         id="tendermint.valid_value_is_what_it_locks",
         title="A replica that was too late to lock does not note the value that may be decided.",
         kind=DriftKind.INVERTED_DECISION,
+        breaks=("valid_value_is_proposed",),
         clause="validValue <- v, validRound <- round, whatever the step. 42, 43; §III.A",
         edits=(Replace("precommit_value", "self.keep(m, *polka, **valid)", "self.keep(m, *polka)"),),
     ),
@@ -719,7 +720,7 @@ it: most of the CPU time of a bad network. Remember the digests of the values th
         id="tendermint.one_sync_between_heights",
         title="A decision is synced with the first message of the next height.",
         kind=DriftKind.OPTIMISATION,
-        breaks=("no_honest_equivocation", "agreement", "integrity", "order_of_execution"),
+        breaks=("agreement", "failure", "no_honest_equivocation", "integrity", "order_of_execution"),
         clause="decision[h] = v, and then the next height. 51 to 54",
         edits=(
             Replace(

@@ -17,7 +17,7 @@ BROKEN_BY = {
     "lock_is_kept": "precommits_without_a_lock",
     "one_proposer_a_round": "signed_by_its_proposer",
     "valid_value_is_proposed": "proposes_a_new_value_always",
-    "agreement": "precommits_of_quorum",
+    "agreement": "conclude/drop-sync/1",
     "validity": "request_verifies",
     "integrity": "next_in_order",
     "decided_by_quorum": "decided_by_any_precommits",
