@@ -239,6 +239,23 @@ CLIENTS = (
         sources=("vmware/concord-bft#1576",),
     ),
     Mutation(
+        id="pbft_store.one_reply_is_enough",
+        title="A client believes the first reply.",
+        kind=DriftKind.WEAKENED_QUORUM,
+        breaks=("results_are_true", "results_by_certificate"),
+        clause="The client waits for f + 1 replies from different replicas, with the same t and r. §4.1",
+        edits=(
+            Replace(
+                "accept_result",
+                "super().accept_result(result)",
+                "if self.asking is not None:\n"
+                "    self.reply(self.asking.timestamp, result)\n"
+                "    self.asking = None\n"
+                "    self.cancel(RESEND)",
+            ),
+        ),
+    ),
+    Mutation(
         id="pbft_store.reads_by_a_correct_replica",
         title="f + 1 replies do for a read.",
         kind=DriftKind.WEAKENED_QUORUM,
