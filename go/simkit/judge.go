@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -17,57 +18,76 @@ type Outcome struct {
 	Invariant string // the one that broke; "" if none did
 	Sentence  string // why the run has failed; "" if it has passed
 	Events    int
+	Boots     int // of all nodes
 	Answers   int // that clients got
 	Digest    string
 	Trace     []string // the last events
-}
 
-const traced = 60 // events of a trace
+	lost bool // its worker process has ended
+}
 
 // game is a run in progress.
 type game struct {
 	*world
 	slot    int
-	first   int             // the worker of its first boot
 	seats   map[int]*worker // by node, where it lives now
 	digest  hash.Hash
-	trace   []string
 	outcome *Outcome
 }
 
-// Play runs each scenario twice, all at once. What broke in either fails it, and so does a difference.
-//
-// The n-th boot of a run takes place in its n-th worker. So no two nodes of a run, and no two lives of a node, share one.
+// Play runs each scenario twice, in processes that have nothing to do with each other. What broke in either fails it,
+// and so does a difference.
 func Play(p *Protocol, scenarios []Scenario, launch Launch) []Outcome {
-	workers := &pool{launch, map[int]*worker{}}
-	defer workers.close()
-	var games []*game
-	for i := range scenarios {
-		for again := range 2 {
-			games = append(games, &game{
-				world: newWorld(p, &scenarios[i]), slot: 2*i + again, first: again, seats: map[int]*worker{}, digest: sha256.New(),
-			})
-		}
-	}
-	for asked := ask(workers, games); len(asked) > 0; asked = ask(workers, games) {
-		hear(asked)
-	}
+	var again []*Outcome
+	var both sync.WaitGroup
+	both.Add(1)
+	go func() {
+		defer both.Done()
+		reversed := slices.Clone(scenarios)
+		slices.Reverse(reversed)
+		again = play(p, reversed, launch)
+		slices.Reverse(again)
+	}()
+	once := play(p, scenarios, launch)
+	both.Wait()
 	outcomes := make([]Outcome, len(scenarios))
 	for i := range scenarios {
-		outcomes[i] = agreed(games[2*i].outcome, games[2*i+1].outcome)
+		outcomes[i] = agreed(*once[i], *again[i])
 	}
 	return outcomes
 }
 
-func agreed(one, other *Outcome) Outcome {
-	if one.Digest != other.Digest {
-		return Outcome{Sentence: "nondeterministic: the same events led to other effects when the scenario ran again",
-			Events: one.Events, Answers: one.Answers, Digest: one.Digest, Trace: one.Trace}
+func agreed(once, again Outcome) Outcome {
+	switch {
+	case once.lost:
+		return once
+	case again.lost:
+		return again
+	case once.Digest != again.Digest:
+		once.Invariant = ""
+		once.Sentence = "nondeterministic: the same events led to other effects when the scenario ran again"
 	}
-	if one.Sentence == "" {
-		return *other
+	return once
+}
+
+// play runs all scenarios at once, in rounds: each asks about its next event, and takes the answer.
+//
+// The n-th boot of a run takes place in worker n. So no two nodes of a run, and no two lives of a node, share one.
+func play(p *Protocol, scenarios []Scenario, launch Launch) []*Outcome {
+	workers := newPool(launch)
+	defer workers.close()
+	games := make([]*game, len(scenarios))
+	for i := range scenarios {
+		games[i] = &game{newWorld(p, &scenarios[i]), i, map[int]*worker{}, sha256.New(), nil}
 	}
-	return *one
+	for asked := ask(workers, games); len(asked) > 0; asked = ask(workers, games) {
+		hear(asked)
+	}
+	outcomes := make([]*Outcome, len(games))
+	for i, g := range games {
+		outcomes[i] = g.outcome
+	}
+	return outcomes
 }
 
 // ask advances these games to their next events. The answer is whom to ask about which.
@@ -92,14 +112,9 @@ func (g *game) advance(workers *pool) error {
 		return g.finish()
 	}
 	if g.event[0] == start {
-		g.seats[g.at] = workers.worker(g.first + g.boots - 1)
+		g.seats[g.at] = workers.worker(g.boots)
 	}
-	if dead := g.seats[g.at].dead; dead != nil {
-		return fmt.Errorf("its worker process has ended: %w", dead)
-	}
-	event := encode(g.event)
-	fmt.Fprintf(g.digest, "%s %d %s", g.ids[g.at], g.now, event)
-	g.note("%s %s", g.ids[g.at], event)
+	fmt.Fprintf(g.digest, "%s %d %s", g.ids[g.at], g.now, encode(g.event))
 	return nil
 }
 
@@ -114,7 +129,7 @@ func hear(asked map[*worker][]*game) {
 			for i, g := range games {
 				g.protect(func() error {
 					if err != nil {
-						return fmt.Errorf("its worker process has ended: %w", err)
+						return err
 					}
 					return g.settle(answers[i])
 				})
@@ -135,20 +150,19 @@ func exchange(seat *worker, games []*game) ([]json.RawMessage, error) {
 	}
 	var answers []json.RawMessage
 	if json.Unmarshal(body, &answers) != nil || len(answers) != len(games) {
-		err = fmt.Errorf("it does not answer %d events", len(games))
-		seat.kill(err)
+		return nil, seat.kill(fmt.Errorf("it does not answer %d events", len(games)))
 	}
-	return answers, err
+	return answers, nil
 }
 
 func (g *game) settle(answer []byte) error {
 	g.digest.Write(answer)
 	effects, refused, err := g.protocol.answer(answer)
 	if err != nil {
-		return fmt.Errorf("%w, while %s handled %.200s", err, g.ids[g.at], encode(g.event))
+		return fmt.Errorf("%w, while %s", err, g.trace[len(g.trace)-1])
 	}
 	for _, names := range refused {
-		g.note("   refuses: %s", strings.Join(names, ", "))
+		g.note("            refused: %s", strings.Join(names, ", "))
 	}
 	return g.resume(effects)
 }
@@ -158,7 +172,7 @@ func (g *game) settle(answer []byte) error {
 func (g *game) protect(work func() error) bool {
 	defer func() {
 		if found := recover(); found != nil {
-			g.close(fmt.Errorf("its effects led to %.200v", found))
+			g.close(fmt.Errorf("its effects led to %v", found))
 		}
 	}()
 	if err := work(); err != nil {
@@ -198,31 +212,25 @@ func (g *game) close(err error) {
 	if g.outcome != nil {
 		return
 	}
-	g.outcome = &Outcome{Events: g.events, Answers: g.answers, Trace: g.trace}
+	g.outcome = &Outcome{Events: g.events, Boots: g.boots, Answers: g.answers, Trace: g.trace}
 	var broken Broken
-	if errors.As(err, &broken) {
-		g.outcome.Invariant, g.outcome.Sentence = broken.Invariant, broken.Sentence
-	} else if err != nil {
-		g.outcome.Sentence = printable(err.Error())
+	var ended workerEnded
+	switch {
+	case errors.As(err, &broken):
+		g.outcome.Invariant, g.outcome.Sentence = broken.Invariant, printable(broken.Sentence)
+	case err != nil:
+		g.outcome.Sentence, g.outcome.lost = printable(err.Error()), errors.As(err, &ended)
 	}
 	fmt.Fprint(g.digest, g.outcome.Sentence)
 	g.outcome.Digest = hex.EncodeToString(g.digest.Sum(nil)[:16])
 }
 
-func (g *game) note(format string, details ...any) {
-	if len(g.trace) == traced {
-		g.trace = g.trace[1:]
-	}
-	g.trace = append(g.trace, printable(fmt.Sprintf(format, details...)))
-}
-
-// printable is one line of 400 characters, without anything that a terminal would obey.
+// printable is one line of 400 bytes at most, without anything that a terminal would obey.
 func printable(text string) string {
-	cut := []byte(text[:min(len(text), 400)])
 	return string(bytes.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F || r > 0xFFFC {
 			return '?'
 		}
 		return r
-	}, cut))
+	}, []byte(text[:min(len(text), 400)])))
 }

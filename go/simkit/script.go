@@ -51,7 +51,7 @@ func (w *world) play(step *Step) (bool, error) {
 		}
 	case step.Do == "timeout" && runs:
 		return w.timeOut(place, step.Timer), nil
-	case step.Do == "request" && n.up:
+	case step.Do == "request" && n.up && !w.knows(step.Op):
 		command, err := w.command(step.Command)
 		if err != nil {
 			return false, err
@@ -89,6 +89,8 @@ func (w *world) find(to int, step *Step) *message {
 	}
 	return nil
 }
+
+func (w *world) knows(op int) bool { return op < len(w.operations) && w.operations[op] != nil }
 
 func (w *world) command(raw json.RawMessage) (any, error) {
 	found, err := parse(raw)

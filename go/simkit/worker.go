@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,8 +17,10 @@ import (
 var Silence = 60 * time.Second
 
 const (
-	mostBytes  = 64 << 10 // that a worker may answer to one event, on average over a frame
-	frameStart = 4        // bytes of a frame's length
+	mostBytes    = 64 << 10  // that a worker may answer to one event, on average over a frame
+	mostReceived = 256 << 20 // bytes that all workers may send in all
+	mostDead     = 3         // workers, after which a candidate is given up
+	frameStart   = 4         // bytes of a frame's length
 )
 
 // Launch is what a worker is started from: any program that speaks the step protocol.
@@ -36,17 +39,23 @@ type worker struct {
 	command *exec.Cmd
 	to      io.WriteCloser
 	back    *bufio.Reader
+	room    *atomic.Int64 // bytes that it and its like may still send
 	dead    error
 }
 
-func startWorker(launch Launch) *worker {
-	w := &worker{command: exec.Command(launch.Command[0], launch.Command[1:]...)}
+// workerEnded is why a worker is dead.
+type workerEnded struct{ error }
+
+func (e workerEnded) Error() string { return "its worker process has ended: " + e.error.Error() }
+
+func startWorker(launch Launch, room *atomic.Int64) *worker {
+	w := &worker{command: exec.Command(launch.Command[0], launch.Command[1:]...), room: room}
 	w.command.Dir, w.command.Env = launch.Folder, environment
 	w.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	to, err := w.command.StdinPipe()
 	back, errBack := w.command.StdoutPipe()
 	if err = errors.Join(err, errBack, w.command.Start()); err != nil {
-		w.dead = fmt.Errorf("it cannot be started: %w", err)
+		w.dead = workerEnded{fmt.Errorf("it cannot be started: %w", err)}
 		return w
 	}
 	w.to, w.back = to, bufio.NewReaderSize(back, 1<<16)
@@ -59,7 +68,7 @@ func startWorker(launch Launch) *worker {
 		wrong = "its first answer is no text"
 	}
 	if wrong != "" {
-		w.kill(fmt.Errorf("%.400q", wrong))
+		_ = w.kill(fmt.Errorf("%.400q", wrong))
 	}
 	return w
 }
@@ -84,11 +93,13 @@ func (w *worker) exchange(body []byte, most int) ([]byte, error) {
 		err = fmt.Errorf("it was silent for %v", Silence)
 	} else if err == nil && w.back.Buffered() > 0 {
 		err = fmt.Errorf("it sent more than was asked for")
+	} else if w.room.Add(-int64(len(answer))) < 0 {
+		err = fmt.Errorf("all of them have sent more than %d bytes", mostReceived)
 	}
 	if err != nil {
-		w.kill(err)
+		return nil, w.kill(err)
 	}
-	return answer, w.dead
+	return answer, nil
 }
 
 func (w *worker) read(most int) ([]byte, error) {
@@ -108,12 +119,13 @@ func (w *worker) read(most int) ([]byte, error) {
 }
 
 // kill ends the process for good.
-func (w *worker) kill(why error) {
+func (w *worker) kill(why error) error {
 	if w.dead == nil {
-		w.dead = why
+		w.dead = workerEnded{why}
 		w.signal()
 		_ = w.command.Wait()
 	}
+	return w.dead
 }
 
 // signal ends the process, with whatever it started that has stayed in its session.
@@ -125,19 +137,35 @@ func (w *worker) signal() {
 type pool struct {
 	launch  Launch
 	workers map[int]*worker
+	dead    []*worker
+	room    atomic.Int64
 }
 
-// worker of this number, a new one if it is dead.
+func newPool(launch Launch) *pool {
+	p := &pool{launch: launch, workers: map[int]*worker{}}
+	p.room.Store(mostReceived)
+	return p
+}
+
+// worker of this number, a new one if it is dead; but a candidate whose workers die is given up.
 func (p *pool) worker(number int) *worker {
-	if found := p.workers[number]; found != nil && found.dead == nil {
-		return found
+	found := p.workers[number]
+	if found != nil && found.dead != nil {
+		p.dead = append(p.dead, found)
+		found = nil
 	}
-	p.workers[number] = startWorker(p.launch)
-	return p.workers[number]
+	if len(p.dead) >= mostDead {
+		return p.dead[0]
+	}
+	if found == nil {
+		found = startWorker(p.launch, &p.room)
+		p.workers[number] = found
+	}
+	return found
 }
 
 func (p *pool) close() {
 	for _, w := range p.workers {
-		w.kill(fmt.Errorf("all is done"))
+		_ = w.kill(fmt.Errorf("all is done"))
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 const (
 	mostBoots  = 14      // of all nodes in a run: each needs a worker of its own, so crashes end there
-	mostQueued = 1 << 20 // messages and timers on their way: a node that floods has failed
+	mostQueued = 1 << 15 // messages and timers on their way: a node that floods has failed
+	traced     = 60      // events of a trace
 )
 
 // Kinds of entries beside those of events.
@@ -96,7 +97,7 @@ type world struct {
 
 	at    int   // whose event it is
 	event []any // as on the wire, without slot and clock
-	begun []string
+	trace []string
 }
 
 func newWorld(p *Protocol, s *Scenario) *world {
@@ -194,26 +195,36 @@ func (w *world) take(e entry) (found bool, err error) {
 	return false, nil
 }
 
-func (w *world) happen(node, kind int, details ...any) bool {
+// happen is one more event, as a person says it and as it stands on the wire.
+func (w *world) happen(node int, said string, event ...any) bool {
 	w.events++
-	w.at, w.event = node, append([]any{kind}, details...)
+	w.at, w.event = node, event
+	w.note("%6d ms  %s %s", w.now/millisecond, w.ids[node], said)
 	return true
 }
 
+func (w *world) note(format string, details ...any) {
+	if len(w.trace) == traced {
+		w.trace = w.trace[1:]
+	}
+	w.trace = append(w.trace, printable(fmt.Sprintf(format, details...)))
+}
+
 func (w *world) arrive(m *message) bool {
-	return w.happen(m.to, deliver, w.ids[m.from], json.RawMessage(m.wire))
+	said := fmt.Sprintf("handles %s%+v from %s", nameOf(m.content), m.content, w.ids[m.from])
+	return w.happen(m.to, said, deliver, w.ids[m.from], json.RawMessage(m.wire))
 }
 
 func (w *world) timeOut(node int, timer string) bool {
 	delete(w.nodes[node].timers, timer)
-	return w.happen(node, timeout, timer)
+	return w.happen(node, "has the timeout "+timer, timeout, timer)
 }
 
 func (w *world) ask(node, op int, command any) error {
 	for len(w.operations) <= op {
 		w.operations = append(w.operations, nil)
 	}
-	w.happen(node, request, op, toWire(command))
+	w.happen(node, fmt.Sprintf("is asked for %v", command), request, op, toWire(command))
 	w.operations[op] = &operation{node: node, command: command, invoked: w.events}
 	return w.observer.See(Requested{w.ids[node], op, command})
 }
@@ -239,12 +250,14 @@ func (w *world) start(node int) error {
 	for _, name := range sorted(w.Switches) {
 		switches = append(switches, []any{"", name, w.Switches[name]})
 	}
-	w.happen(node, start, w.ids[node], toWire(w.ids), switches, contents)
+	w.happen(node, "starts", start, w.ids[node], toWire(w.ids), switches, contents)
 	return w.observer.See(Restarted{w.ids[node]})
 }
 
 // crash stops a node. Its volatile state and the unsynced writes that are not kept are gone.
 func (w *world) crash(node int, kept []Kept) {
+	w.note("%6d ms  %s crashes; of %d unsynced writes it keeps %v", w.now/millisecond, w.ids[node],
+		len(w.nodes[node].disk.unsynced), kept)
 	w.nodes[node].up, w.nodes[node].timers = false, nil
 	w.nodes[node].disk.crash(kept)
 	if w.believed == node {
