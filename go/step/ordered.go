@@ -2,8 +2,8 @@ package step
 
 import "slices"
 
-// Ordered is a map in the order of insertion, which may show: to give a key that is there another value leaves it in its
-// place. Its zero is empty.
+// Ordered is a map in the order of insertion, which may show: a key that is given another value stays in its place. The
+// zero Ordered is empty.
 type Ordered[K comparable, V any] struct {
 	keys   []K
 	values map[K]V

@@ -1,5 +1,5 @@
-// Package twophasecommit is two-phase commit with presumed abort: every participant of a transaction commits it, or none
-// does.
+// Package twophasecommit is two-phase commit with presumed abort: every participant of a transaction commits it, or
+// none does.
 //
 // The book is P. Bernstein, V. Hadzilacos and N. Goodman, "Concurrency Control and Recovery in Database Systems", 1987,
 // chapter 7 (BHG): AC1 to AC5 are in §7.3; the protocol, whose steps are 1 to 4, and its termination in §7.4. The paper
