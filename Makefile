@@ -12,7 +12,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Those that run; a model of shared state is explored instead.
 PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -L '^PROTOCOL = ModelSpec' protocols/[a-z]*.py))
 
-.PHONY: help setup demo test lint bench soak explore kills proofs lock clean
+.PHONY: help setup demo test lint bench soak explore kills twins proofs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -66,6 +66,9 @@ kills: $(PROTOCOLS:%=kills-%) ## hunt every mutant of every protocol, or of one:
 kills-%: setup
 	$(RUN) -m protosim kills $* --jobs 2
 	$(RUN) -m protosim kills $* --operators --jobs 2
+
+twins: setup ## drive the Python and the Go of each protocol with the same events of a thousand runs
+	$(RUN) -m protosim.score.twins
 
 proofs: setup ## certify every proof problem, with every weakened specification; writes docs/proofs.md
 	$(RUN) -m protosim task check --jobs 2 --write

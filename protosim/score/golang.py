@@ -34,13 +34,20 @@ def package_of(protocol: str) -> str:
     return protocol.replace("_", "")
 
 
+def is_known(protocol: str) -> bool:
+    """Whether there is a reference in Go."""
+    return _path(protocol).is_file()
+
+
 def source_path(protocol: str) -> Path:
     """The reference's one file. Raises UserError where there is none in Go."""
-    package = package_of(protocol)
-    path = paths.data("go") / package / f"{package}.go"
-    if not path.is_file():
+    if not is_known(protocol):
         raise UserError(f"There is no {protocol} in Go yet: answer in Python.")
-    return path
+    return _path(protocol)
+
+
+def _path(protocol: str) -> Path:
+    return paths.data("go") / package_of(protocol) / f"{package_of(protocol)}.go"
 
 
 def reference(protocol: str) -> str:

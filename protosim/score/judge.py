@@ -19,6 +19,7 @@ import attrs
 from protosim.api import Log
 from protosim.program import Program
 from protosim.run import LocalHost, finish, make_switches, make_world, printable, spell_event
+from protosim.scenario import Scenario
 from protosim.score import step
 from protosim.score.pool import Pool, Worker
 from protosim.score.suite import Trial
@@ -33,6 +34,9 @@ WALL = 900.0  # seconds by the clock, which the reference needs one in forty of
 
 Progress = Callable[[int, int], None]
 """(runs that have ended, all runs)"""
+
+Switches = tuple[tuple[str, Any], ...]
+"""(name, value)"""
 
 Ending = Literal["passed", "violation", "goal", "failure", "timeout"]
 
@@ -55,7 +59,7 @@ class Game:
 
     trial: Trial
     world: World
-    switches: tuple[tuple[str, Any], ...]
+    switches: Switches
     slot: int
     liars: LocalHost | None = None  # correct nodes that others speak for; the candidate's code never lies
     seats: dict[int, Worker] = attrs.field(factory=dict)  # by node, where it lives now
@@ -73,16 +77,6 @@ class Game:
             effects.clear()
             refused.clear()
         return False
-
-    def question(self) -> list[Any]:
-        """The world's event, for a worker."""
-        world, (kind, *details) = self.world, self.world.pending
-        if kind == DELIVER:
-            details = details[:2]  # not the message's key
-        elif kind == START:
-            disk = tuple((name, (x.base, *x) if type(x) is Log else x) for name, x in details[0].items())
-            details = [world.ids[world.at], world.replicas, self.switches, disk]
-        return step.event_to_wire(self.slot, world.clock_of(world.at), kind, *details)
 
     def end(self) -> None:
         """The world is over: judge its history, its progress and its goals."""
@@ -141,6 +135,22 @@ def blame(game: Game) -> Generator[None, None, None]:
         game.close("failure", f"its effects led to {type(error).__name__}: {error}")
 
 
+def question(world: World, slot: int, switches: Switches) -> list[Any]:
+    """The world's event, for a worker."""
+    kind, *details = world.pending
+    if kind == DELIVER:
+        details = details[:2]  # not the message's key
+    elif kind == START:
+        disk = tuple((name, (x.base, *x) if type(x) is Log else x) for name, x in details[0].items())
+        details = [world.ids[world.at], world.replicas, switches, disk]
+    return step.event_to_wire(slot, world.clock_of(world.at), kind, *details)
+
+
+def switches_of(program: Program, scenario: Scenario) -> Switches:
+    """All of them, as a node is told them."""
+    return tuple(attrs.asdict(make_switches(program, scenario.switches), recurse=False).items())
+
+
 class Judge:
     """One candidate's scoring."""
 
@@ -164,10 +174,9 @@ class Judge:
         return {game.trial.run.name: game.outcome for game in games if game.outcome is not None}
 
     def _begin(self, trial: Trial, slot: int) -> Game:
-        switches = make_switches(self.program, trial.scenario.switches)
-        pairs = tuple(attrs.asdict(switches, recurse=False).items())
         world = make_world(self.program, trial.scenario)
-        return Game(trial, world, pairs, slot, LocalHost(self.program, trial.scenario))
+        switches = switches_of(self.program, trial.scenario)
+        return Game(trial, world, switches, slot, LocalHost(self.program, trial.scenario))
 
     def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
         """Advance these games to their next events, and post these; who was asked about which."""
@@ -180,7 +189,7 @@ class Judge:
                 else:
                     asked.setdefault(seat, []).append(game)
         for seat, those in asked.items():
-            seat.post([game.question() for game in those])
+            seat.post([question(game.world, game.slot, game.switches) for game in those])
         return asked
 
     def _advance(self, game: Game) -> bool:
