@@ -72,7 +72,7 @@ def rescore(task: str, saved: Mapping[str, Any]) -> Result:
     outcomes = {name: Outcome(**raw) for name, raw in saved["runs"].items()}
     given_up = saved["sentence"] if saved["stage"] == "timeout" else ""
     again = result.scored(what, suite, judged(reference(what.protocol).spec), outcomes, given_up)
-    return attrs.evolve(again, isolation=str(saved.get("isolation", "")))
+    return attrs.evolve(again, language=str(saved.get("language", "")), isolation=str(saved.get("isolation", "")))
 
 
 @functools.cache
