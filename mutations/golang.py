@@ -57,8 +57,25 @@ def _dropped(source: str, check: str) -> str:
     found = [i for i, line in enumerate(lines) if line.lstrip().startswith(f'step.Check("{check}",')]
     if len(found) != 1:
         raise UserError(f'{len(found)} lines begin with step.Check("{check}", and there must be one.')
-    del lines[found[0]]
+    at = found[0]
+    if not (lines[at - 1].rstrip().endswith(".Holds(") and lines[at + 1].strip() == ")"):
+        del lines[at]
+    elif lines[at - 1].lstrip().startswith("return "):
+        lines[at - 1 : at + 2] = [lines[at - 1].partition("return ")[0] + "return true\n"]
+    else:
+        _settle(lines, at)
     return "".join(lines)
+
+
+def _settle(lines: list[str], at: int) -> None:
+    """Where the only check of a conjunction is dropped nothing asks any more: what was done if it held is done."""
+    asked = re.match(r"(\s*)(\w+) := \w+\.Holds\($", lines[at - 1])
+    decides = asked and re.match(rf"{asked[1]}if (!?){asked[2]} {{$", lines[at + 2])
+    end = lines.index(f"{asked[1]}}}\n", at) if asked and decides else 0
+    if not asked or not decides:
+        raise UserError(f"the check on line {at + 1} is alone, and it is not clear what it decides.")
+    done = [] if decides[1] else [line.removeprefix("\t") for line in lines[at + 3 : end]]
+    lines[at - 1 : end + 1] = done
 
 
 def _replaced(source: str, edit: Lines) -> str:
