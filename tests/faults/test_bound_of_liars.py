@@ -6,11 +6,13 @@ import pytest
 
 from protosim.api import ProtocolSpec
 from protosim.cli import main
+from protosim.errors import UserError
 from protosim.hunt import trials
 from protosim.plan import Wish
 from protosim.program import Program, from_source, modules, reference, spec_of
 from protosim.scenario import Choice, Scenario
 from protosim.score.suite import SubRun, Trial, load_task, secret, suite_path, tasks
+from protosim.transcript import perform
 from tests.score.candidates import judge, played, shorten
 
 
@@ -50,6 +52,12 @@ def test_one_liar_too_many_is_refused_in_one_sentence_that_says_how_to_have_it(
     assert said.out == ""
     assert f"{protocol} with {nodes} nodes tolerates {most}, not {f + 1}: add the parameter unrestricted=1" in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("liar", ["c1", "n5", "n0", "n"])
+def test_who_lies_in_a_story_is_one_of_its_replicas(liar: str) -> None:
+    with pytest.raises(UserError, match=f"{liar} is no liar: liars are replicas, and these are n1, n2"):
+        perform("tendermint", f"nodes n1 n2 n3 n4 liars={liar}\n\ncrash n1\n----\n")
 
 
 TIGHT = [  # (protocol, how its liars lie, what breaks)
