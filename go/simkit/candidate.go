@@ -1,6 +1,7 @@
 package simkit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,41 +38,78 @@ func candidate(named, root, file, host, folder string) (launch Launch, err error
 	worker, empty := filepath.Join(folder, "worker"), filepath.Join(folder, "empty")
 	build := []string{"build", "-trimpath", "-o", worker}
 	if named != "" {
-		overlay, err := overlaid(named, root, file, folder)
+		copied := filepath.Join(folder, filepath.Base(file))
+		if err := copyCandidate(named, copied); err != nil {
+			return launch, err
+		}
+		if err := passGate(root, file, copied); err != nil {
+			return launch, err
+		}
+		overlay, err := overlay(root, file, copied)
 		if err != nil {
 			return launch, err
 		}
 		build = append(build, "-overlay", overlay)
 	}
-	command := exec.Command("go", append(build, host)...)
-	command.Dir = root
-	if said, err := command.CombinedOutput(); err != nil {
-		return launch, fmt.Errorf("the candidate cannot be built: %w\n%.4000s", err, said)
+	if _, err := runGo(root, append(build, host)...); err != nil {
+		return launch, fmt.Errorf("the candidate cannot be built: %w", err)
 	}
 	return Launch{Command: []string{worker}, Folder: empty, First: json.RawMessage(`""`)}, os.Mkdir(empty, 0o500)
 }
 
-// overlaid writes what tells `go build` to take the candidate's file in place of the reference's.
-func overlaid(named, root, file, folder string) (string, error) {
+// runGo gives what Go prints; the error has its complaints.
+func runGo(root string, arguments ...string) ([]byte, error) {
+	var complaints bytes.Buffer
+	command := exec.Command("go", arguments...)
+	command.Dir, command.Stderr = root, &complaints
+	said, err := command.Output()
+	if err != nil {
+		err = fmt.Errorf("%w\n%.4000s", err, complaints.Bytes())
+	}
+	return said, err
+}
+
+func copyCandidate(named, copied string) error {
 	about, err := os.Lstat(named)
 	if err != nil {
-		return "", fmt.Errorf("the candidate cannot be read: %w", err)
+		return fmt.Errorf("the candidate cannot be read: %w", err)
 	}
 	if !about.Mode().IsRegular() || about.Size() > largestSource {
-		return "", fmt.Errorf("the candidate %s is no file of at most %d bytes", named, largestSource)
+		return fmt.Errorf("the candidate %s is no file of at most %d bytes", named, largestSource)
 	}
 	source, err := os.ReadFile(named)
 	if err != nil {
-		return "", err
+		return fmt.Errorf("the candidate cannot be read: %w", err)
 	}
-	root, err = filepath.Abs(root)
+	return os.WriteFile(copied, source, 0o600)
+}
+
+// passGate asks the gate whether the candidate may take the reference's place.
+func passGate(root, file, copied string) error {
+	said, err := runGo(root, "run", "./gate", file, copied)
+	if err != nil {
+		return fmt.Errorf("the gate cannot be run: %w", err)
+	}
+	var verdict struct {
+		Stage, Rule string
+		Line        int
+	}
+	if err := json.Unmarshal(said, &verdict); err != nil {
+		return fmt.Errorf("the gate says %.400q: %w", said, err)
+	}
+	if verdict.Stage != "" {
+		return fmt.Errorf("the candidate is refused: %s, line %d: %s", verdict.Stage, verdict.Line, verdict.Rule)
+	}
+	return nil
+}
+
+// overlay writes what tells `go build` to take the candidate's file in place of the reference's.
+func overlay(root, file, copied string) (string, error) {
+	own, err := filepath.Abs(filepath.Join(root, file))
 	if err != nil {
 		return "", err
 	}
-	copied, overlay := filepath.Join(folder, filepath.Base(file)), filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(copied, source, 0o600); err != nil {
-		return "", err
-	}
-	replace := map[string]any{"Replace": map[string]string{filepath.Join(root, file): copied}}
-	return overlay, os.WriteFile(overlay, encode(replace), 0o600)
+	named := filepath.Join(filepath.Dir(copied), "overlay.json")
+	replace := map[string]any{"Replace": map[string]string{own: copied}}
+	return named, os.WriteFile(named, encode(replace), 0o600)
 }

@@ -63,7 +63,7 @@ def story(programs: Programs, trial: Trial, bug: str) -> Scenario | None:
     whole = attrs.evolve(
         trial.scenario, scheduler=Choice("replay"), faults=(), heal=None, script=record(program, trial.scenario)
     )
-    for form in filter(None, (shrunk and shrunk.scenario, whole)):
+    for form in (shrunk.scenario, whole) if shrunk is not None else (whole,):
         if tells(programs, bug, tolerant(form)):
             return tolerant(form)
     return None

@@ -1,7 +1,7 @@
-// Package fix_raft_safety judges a repair of raft/raft.go:
+// Package suite judges a repair of raft/raft.go:
 //
 //	PROTOSIM_CANDIDATE=/path/to/raft.go go test -count=1 ./suites/fix_raft_safety
-package fix_raft_safety
+package suite
 
 import (
 	_ "embed"
