@@ -9,11 +9,13 @@ import argparse
 from pathlib import Path
 from typing import cast
 
+import attrs
+
 from protosim import files
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
 from protosim.proofs.judge import Lemma
-from protosim.score import handed_out, language_of, score
+from protosim.score import batch, handed_out, language_of, score
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
 
@@ -26,18 +28,22 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--handout", metavar="FILE", help="write the source that the task gives out (.go: in Go), and judge nothing"
     )
+    parser.add_argument("--batch", metavar="FOLDER", help="judge every answer in it, and say how many an hour that is")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
-    if (args.candidate is None) == (args.handout is None):
-        raise UserError("Name the candidate's file, or where to write the source that is handed out (--handout FILE).")
+    if sum(named is not None for named in (args.candidate, args.handout, args.batch)) != 1:
+        raise UserError(
+            "Name the candidate's file, or a folder of them (--batch FOLDER), "
+            "or where to write the source that is handed out (--handout FILE)."
+        )
     if args.handout is not None:
         files.write(Path(args.handout), handed_out(args.task, language_of(Path(args.handout))))
         out.say(f"Wrote {args.handout}.")
         return Answer("ok", {"task": args.task, "handout": args.handout})
+    if args.batch is not None:
+        return run_batch(args.task, Path(args.batch), out)
     candidate = Path(args.candidate)
-    if candidate.is_fifo():
-        raise UserError(f"The candidate {candidate} is a pipe, which may never end: name a file.")
     result = judge(args.task, candidate, out)
     tell(result, out)
     if result.isolation == "not isolated":
@@ -58,6 +64,29 @@ def judge(task: str, candidate: Path, out: Output) -> Result:
             before = done
 
         return score(task, candidate, progress=progress)
+
+
+def run_batch(task: str, folder: Path, out: Output) -> Answer:
+    """Every answer of the folder, one row each as it is done."""
+    done: list[batch.Row] = []
+    used = batch.Used.until_now()
+    names = batch.answers(task, folder)
+    with out.progress(len(names)) as tick:
+        for row in batch.rows(task, folder, names):
+            done.append(row)
+            tick(1, row.name)
+    used = used.since()
+    out.table([(row.name, row.verdict, f"{row.stage}: {row.sentence}") for row in done])
+    solved, failed = sum(row.solved for row in done), sum(row.score is None for row in done)
+    status: Status = "error" if failed else "ok" if solved == len(done) else "violation"
+    rate = used.rate(len(done))
+    out.verdict(
+        status,
+        f"{solved} of {len(done)} answers solve the task; {used.wall:.0f} s, {rate:,.0f} answers an hour and core.",
+    )
+    answers = [attrs.asdict(row) for row in done]
+    data = {"task": task, "answers": answers, "wall_s": used.wall, "cpu_s": used.cpu, "per_hour_and_core": rate}
+    return Answer(status, data)
 
 
 def tell(result: Result, out: Output) -> None:

@@ -40,10 +40,7 @@ def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Re
         return attrs.evolve(proof.score(task, candidate), seconds=round(time.monotonic() - started, 3))
     what, using, language = load_task(task), secret(), language_of(candidate)
     suite = load_suite(task, using)
-    try:
-        raw = candidate.read_bytes()
-    except OSError as error:
-        raise UserError(f"The candidate {candidate} cannot be read: {error.strerror}.") from None
+    raw = gates.fetch(candidate)
     try:
         found = _score(what, suite, using, language, raw, progress)
     except (OSError, MemoryError) as error:
@@ -106,10 +103,10 @@ def _is_proof(task: str) -> bool:
 
 
 def _score(
-    task: Task, suite: Suite, using: Secret, language: str, raw: bytes, progress: Progress | None
+    task: Task, suite: Suite, using: Secret, language: str, raw: bytes | Refusal, progress: Progress | None
 ) -> Result:
     trusted = reference(task.protocol)
-    source = gates.read(raw)
+    source = gates.read(raw) if isinstance(raw, bytes) else raw
     if isinstance(source, Refusal):
         return result.refused(task, suite.split, source)
     with _LANGUAGES[language](task, source) as pool:

@@ -2,11 +2,16 @@
 
 import ast
 import dis
+import os
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import attrs
+
+from protosim.errors import UserError
 
 LARGEST_SOURCE = 256 << 10  # bytes
 
@@ -17,14 +22,36 @@ class Refusal:
     sentence: str
 
 
+def fetch(candidate: Path, most: int = LARGEST_SOURCE) -> bytes | Refusal:
+    """The candidate's bytes. A link is refused: it may lead to the reference.
+
+    Raises UserError for what is no file, or cannot be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if candidate.is_symlink():
+            return Refusal("tampered", "the candidate is a symbolic link: hand in the file itself")
+        if candidate.is_dir():
+            raise UserError(f"The candidate {candidate} is a folder: name a file in it, or score all with --batch.")
+        with open(candidate, "rb", opener=lambda path, _: os.open(path, flags)) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise UserError(f"The candidate {candidate} is a device or a pipe, which may never end: name a file.")
+            raw = file.read(most + 1)
+    except OSError as error:
+        raise UserError(f"The candidate {candidate} cannot be read: {error.strerror}.") from None
+    if len(raw) > most:
+        return Refusal("tampered", f"the candidate has {about.st_size} bytes; {most} are the most")
+    return raw
+
+
 def read(raw: bytes) -> str | Refusal:
     """The candidate's text."""
-    if len(raw) > LARGEST_SOURCE:
-        return Refusal("tampered", f"the candidate has {len(raw)} bytes; {LARGEST_SOURCE} are the most")
     try:
-        return raw.decode("utf-8-sig").replace("\r\n", "\n")
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         return Refusal("tampered", f"the candidate is not UTF-8 text: {error.reason} at byte {error.start}")
+    return text if text.strip() else Refusal("compile_error", "the candidate is empty")
 
 
 def check(source: str, handed_out: str, reference: str) -> Refusal | None:

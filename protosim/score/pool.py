@@ -29,6 +29,7 @@ from protosim.errors import UserError
 from protosim.score import step
 
 SILENCE = 60.0  # seconds without an answer after which a worker is given up; a starved machine is slow
+FAREWELL = 1.0  # seconds that idle workers have to end by themselves
 LARGEST_ANSWER = 8 << 20  # bytes of a frame from a worker
 NOTHING_WRONG = b'""'  # the answer to a source that could be loaded
 
@@ -190,6 +191,12 @@ class Worker:
         self.inbox += data
         return True
 
+    def dismiss(self) -> None:
+        """Tell it that nothing more is coming."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+
     def kill(self, why: str) -> None:
         """End the process with whatever it started; outside bubblewrap, as far as that has stayed in its session."""
         if not self.dead:
@@ -235,5 +242,13 @@ class Pool:
         return worker.dead
 
     def close(self) -> None:
+        """End all workers; those that do as they are told end by themselves, so what they used is counted."""
+        idle = [worker for worker in self.workers.values() if not worker.dead and not worker.owed]
+        deadline = time.monotonic() + FAREWELL
+        for worker in idle:
+            worker.dismiss()
+        for worker in idle:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(deadline - time.monotonic(), 0))
         for worker in self.workers.values():
             worker.kill("the score is done")

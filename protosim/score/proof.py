@@ -17,6 +17,7 @@ from protosim.proofs import judge as judging
 from protosim.proofs import problem as problems
 from protosim.proofs.judge import Broken, Judgement, Lemma
 from protosim.proofs.problem import Problem
+from protosim.score import gates
 from protosim.score.result import SCHEMA, Result
 
 LARGEST_ANSWER = 1 << 20  # bytes
@@ -74,18 +75,9 @@ def handed_out(task: str) -> str:
 
 def _read(candidate: Path) -> str | Judgement:
     """The answer's text, or why it is none."""
-    try:
-        with candidate.open("rb") as file:
-            raw = file.read(LARGEST_ANSWER + 1)
-    except OSError as error:
-        raise UserError(f"The candidate {candidate} cannot be read: {error.strerror}.") from None
-    if len(raw) > LARGEST_ANSWER:
-        return Judgement("tampered", f"the answer has more than {LARGEST_ANSWER} bytes, which are the most", ())
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return Judgement("tampered", f"the answer is not UTF-8 text: {error.reason} at byte {error.start}", ())
-    return text.replace("\r\n", "\n")
+    raw = gates.fetch(candidate, LARGEST_ANSWER)
+    text = gates.read(raw) if isinstance(raw, bytes) else raw
+    return text if isinstance(text, str) else Judgement(text.stage, text.sentence, ())
 
 
 def _same(text: str, skeleton: str) -> bool:

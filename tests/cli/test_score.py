@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from protosim.adapters import sandbox
 from protosim.score import handed_out
 from protosim.score.result import Result
 
@@ -27,7 +28,7 @@ def test_the_handed_out_source_is_not_solved(cli: Cli) -> None:
     assert set(scored.data["progress"]) == {"bugs", "invariants"}
     words = cli("score", TASK, "candidate.py").out
     assert "violation: not solved, score 0 (unmodified" in words
-    assert "not isolated" in words
+    assert ("not isolated" in words) == (sandbox.level() == "not isolated")
 
 
 def test_a_candidate_that_does_not_parse_has_a_score_of_0(cli: Cli) -> None:

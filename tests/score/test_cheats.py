@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from protosim.adapters import sandbox
 from protosim.score import judge as judging
 from protosim.score import pool as pools
 from tests.score.candidates import BUGS, REFERENCE, drifted, judge, shorten
@@ -143,18 +144,222 @@ def LOG_OF(node):
     "changes a message's fields": (
         RIGHT, "Vote.FIELDS = (('term', int),)", None
     ),
+    "overwrites what judges it": (
+        WRONG,
+        """
+import os, sys
+for folder in (*sys.path, ".", "..", "../protosim", "../protosim/score", "/tmp"):
+    for name in ("sitecustomize.py", "conftest.py", "usercustomize.pth", "step.py", "result.json", "worker.py"):
+        try:
+            with open(os.path.join(folder, name), "w") as file:
+                file.write("raise SystemExit(0)")
+        except OSError:
+            pass
+""",
+        "below_min_pass_rate",
+    ),
+    "looks for the reference and for the hidden suite": (
+        WRONG,
+        """
+import gc, glob, os
+texts = [x for x in gc.get_objects() if type(x) is str]
+places = [".", "..", "/", "/root", "/home", "/tmp", "/proc/self/fd", "OURS", "OURS/protocols", "OURS/tasks/*"]
+for parent in (os.getppid(), 1):
+    places += [f"/proc/{parent}/cwd/*", f"/proc/{parent}/fd"]
+for place in places:
+    for name in glob.glob(place + "/*"):
+        try:
+            with open(os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as file:
+                texts.append(file.read(1 << 20))
+        except (OSError, ValueError):
+            pass
+for mark in MARKS:
+    if any(mark[::-1] in text for text in texts):
+        raise ValueError("FOUND")
+""",
+        "below_min_pass_rate",
+    ),
+    "brings invariants of its own": (
+        WRONG,
+        """
+import attrs
+PROTOCOL = attrs.evolve(PROTOCOL, observers=(), history=None)
+""",
+        None,
+    ),
+    "starts a thread that answers for it": (
+        RIGHT,
+        """
+import os, threading, time
+def answer():
+    while True:
+        for fd in range(3, 64):
+            try:
+                os.write(fd, b'\\x08\\0\\0\\0[[[],[]]]')
+            except OSError:
+                pass
+def f(self, src, m): threading.Thread(target=answer, daemon=True).start()
+""",
+        None,
+    ),
+    "sleeps a little at every event": (
+        RIGHT, "import time\ndef f(self, src, m): time.sleep(1)", "timeout"
+    ),
+    "leaves a process behind": (
+        RIGHT,
+        """
+import os, time
+def f(self, src, m):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(1000)
+        os._exit(0)
+    os._exit(0)
+""",
+        None,
+    ),
+    "is a fork bomb": (
+        RIGHT,
+        """
+import os
+def f(self, src, m):
+    while True:
+        os.fork()
+""",
+        None,
+    ),
+    # Others of the kind that a strange node is.
+    "believes every check": (
+        RIGHT, "import protosim.api\nholds = lambda **_: True\nprotosim.api.holds = holds", None
+    ),
+    "never waits for its disk": (RIGHT, "Raft.sync = lambda self: None", None),
+    "answers before anything is decided": (
+        RIGHT, "Raft.request = lambda self, op, command: self.reply(op, None)", None
+    ),
+    "answers reads alone": (
+        RIGHT,
+        """
+_request = Raft.request
+def reads(self, op, command):
+    if command.op == "get":
+        self.reply(op, None)
+    else:
+        self.refuse(op)
+Raft.request = reads
+""",
+        None,
+    ),
+    "lets the clock stand still": (
+        RIGHT,
+        """
+def start(self): self.set_timer(ELECTION, (0, 0))
+Raft.start = start
+Raft.TIMERS["election"] = start
+""",
+        None,
+    ),
+    "drowns the run in messages": (
+        RIGHT,
+        """
+def f(self, src, m):
+    for peer in self.peers:
+        for _ in range(20):
+            self.send(peer, Vote(0, False))
+""",
+        None,
+    ),
+    "is silent after a restart": (
+        RIGHT,
+        """
+_start = Raft.start
+def once(self):
+    if self.disk.term == 0:
+        _start(self)
+_receive = Raft.receive
+def f(self, src, m):
+    if hasattr(self, "role"):
+        _receive(self, src, m)
+Raft.start = once
+""",
+        None,
+    ),
+    "stores entries beyond its log's end": (
+        RIGHT, "def f(self, src, m): self._effects.append((2, 'log', 10**6, ()))", None
+    ),
+    "restores a snapshot that there is not": (
+        RIGHT, "def f(self, src, m): self._effects.append((9, 5, None))", None
+    ),
+    "applies what it likes": (
+        RIGHT,
+        """
+def f(self, src, m):
+    for index in range(1, 9):
+        self.apply(index, Command("put", self.me, index))
+""",
+        None,
+    ),
+    "has a term that nobody can top": (
+        RIGHT,
+        """
+def f(self, src, m):
+    self.disk.term = 2**63 - 1
+    for peer in self.peers:
+        self.send(peer, AppendEntries(2**63 - 1, 0, 0, (), 0))
+""",
+        None,
+    ),
+    "moves the nodes of other runs into this one": (
+        RIGHT,
+        """
+import sys
+def f(self, src, m):
+    frame = sys._getframe()
+    while frame is not None and "nodes" not in getattr(frame.f_locals.get("self"), "__dict__", {}):
+        frame = frame.f_back
+    nodes = frame.f_locals["self"].nodes
+    for slot in list(nodes):
+        nodes[slot] = self
+""",
+        None,
+    ),
+    "forgets every module": (RIGHT, "import sys\ndef f(self, src, m): sys.modules.clear()", None),
+    "swallows what it is asked": (
+        RIGHT,
+        """
+import os
+def f(self, src, m):
+    for fd in range(3, 64):
+        try:
+            os.set_blocking(fd, False)
+            os.read(fd, 1 << 20)
+        except OSError:
+            pass
+""",
+        None,
+    ),
+    "raises what is no exception of ours": (
+        RIGHT, "class Looping(BaseException): pass\ndef f(self, src, m): raise Looping('of my own')", "timeout"
+    ),
 }  # fmt: skip
 
 HOOK = "\nRaft.receive = f\n"
+# They harm a machine whose sandboxes do not work.
+HARMFUL = ("looks for the reference and for the hidden suite", "leaves a process behind", "is a fork bomb")
+# What only the reference has, and what only a suite has; written from its end, or a cheat would find itself.
+MARKS = [next(line for line in REFERENCE.splitlines() if line not in drifted())[::-1], '"recipe": "votes_3"'[::-1]]
 
 
-@pytest.mark.parametrize(("base", "code", "stage"), CHEATS.values(), ids=list(CHEATS))
-def test_a_candidate_scores_nothing_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, code: str, stage: str | None
-) -> None:
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_candidate_scores_nothing_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cheat: str) -> None:
+    if cheat in HARMFUL and sandbox.level() == "not isolated":
+        pytest.skip("no sandbox works here")
+    base, code, stage = CHEATS[cheat]
+    code = code.replace("MARKS", repr(MARKS)).replace("OURS", str(sandbox.OURS))
     shorten(monkeypatch, 1, ("kill", "chaos", "live"))
     monkeypatch.setattr(judging, "STRIKES", 1)
-    if "time.sleep" in code:
+    if "time.sleep(1)" in code:
+        monkeypatch.setattr(judging, "WALL", 5.0)
+    if "time.sleep(100)" in code:
         monkeypatch.setattr(pools, "SILENCE", 4.0)
     source = REFERENCE if base == RIGHT else drifted()
     result = judge(f"{source}\n{code}\n{HOOK if 'def f(' in code else ''}", tmp_path)

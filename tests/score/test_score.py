@@ -154,7 +154,7 @@ def test_unknown_tasks_and_missing_candidates_are_errors_with_advice(tmp_path: P
         score("fix_raft_safty", tmp_path)
     with pytest.raises(UserError, match="cannot be read"):
         score(TASK, tmp_path / "none.py")
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="is a folder"):
         score(TASK, tmp_path)
 
 
