@@ -138,20 +138,6 @@ DECISIONS = (
         edits=(Site("handle_decided", "drop-check", "decision_of_the_request"),),
     ),
     Mutation(
-        id="pbft_store.decision_by_a_correct_replica",
-        title="f + 1 commits make a decision.",
-        kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("committed_by_quorum", "agreement"),
-        clause="committed-local: 2f + 1 commits from different replicas. §4.2",
-        edits=(
-            Replace(
-                "handle_decided",
-                "self.is_quorum(c.signer for c in m.commits)",
-                "self.has_a_correct(c.signer for c in m.commits)",
-            ),
-        ),
-    ),
-    Mutation(
         id="pbft_store.decision_of_a_count",
         title="The commits of a decision are counted by message, not by replica.",
         kind=DriftKind.WEAKENED_QUORUM,
@@ -164,28 +150,6 @@ DECISIONS = (
         ),
         sources=("hyperledger-archives/fabric#370", "besu-eth/besu#1736"),
         aliases=("B1",),
-    ),
-    Mutation(
-        id="pbft_store.decisions_of_the_primary",
-        title="A decision that the primary forwards is not verified again.",
-        kind=DriftKind.OPTIMISATION,
-        breaks=("committed_by_quorum", "agreement"),
-        clause="A decision is forwarded with its proof. [B]; the primary may be faulty. §4.2",
-        edits=(
-            Replace(
-                "handle_decided",
-                "all(self.verify(c) for c in m.commits)",
-                "src == self.primary or all(self.verify(c) for c in m.commits)",
-            ),
-            Replace(
-                "handle_decided",
-                "self.is_quorum(c.signer for c in m.commits)",
-                "src == self.primary or self.is_quorum(c.signer for c in m.commits)",
-            ),
-        ),
-        message="Catch up without checking what was checked\n\nA replica that lags gets a decision with 2f + 1 commits "
-        "from each of the others, and verifies them all.\nThe primary has verified them when they came in; what it "
-        "forwards is now taken as it is.",
     ),
     Mutation(
         id="pbft_store.decisions_are_not_forwarded",
