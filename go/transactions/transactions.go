@@ -201,9 +201,6 @@ func (a *active) effect() (writes []Write) {
 	return writes
 }
 
-// misses the vote of a shard.
-func (a *active) misses(shard step.NodeID) bool { return !slices.Contains(a.votes, shard) }
-
 type Shard struct {
 	step.Node[Disk, Switches]
 
@@ -481,9 +478,8 @@ func (s *Shard) answerVote(src step.NodeID, m Vote) {
 // decide to commit, if all have voted yes: first on disk, then to client and shards. BHG §7.4.
 func (s *Shard) decide(tid Tid) {
 	tx := s.active.At(tid)
-	shards := s.shards(tx.locks)
 	unanimous := s.Holds(
-		step.Check("all_voted_yes", !slices.ContainsFunc(shards, tx.misses)),
+		step.Check("all_voted_yes", s.allVoted(tx)),
 	)
 	if !unanimous {
 		return
@@ -492,13 +488,23 @@ func (s *Shard) decide(tid Tid) {
 	s.Write(&s.Disk.Commits)
 	s.Sync()
 	s.active.Delete(tid)
-	s.unfinished[tid] = shards
+	s.unfinished[tid] = s.shards(tx.locks)
 	var read []Cell
 	for _, account := range tx.command.Accounts {
 		read = append(read, tx.read(account))
 	}
 	s.Reply(tid, read)
 	s.tellCommitted(tid, tx.locks)
+}
+
+// allVoted yes: every shard where the transaction has a lock.
+func (s *Shard) allVoted(tx *active) bool {
+	for _, shard := range s.shards(tx.locks) {
+		if !slices.Contains(tx.votes, shard) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Shard) tellCommitted(tid Tid, locks []Held) {

@@ -246,21 +246,21 @@ func (c *TwoPhaseCommit) recordVote(src step.NodeID, m Vote) {
 func (c *TwoPhaseCommit) tryDecide() {
 	unanimous := c.Holds(
 		step.Check("all_have_voted", len(c.votes) == len(c.asked)), // AC3
-		step.Check("nobody_voted_no", !c.isRefused()),              // AC3
+		step.Check("nobody_voted_no", !c.somebodyVoted(no)),        // AC3
 	)
 	if unanimous {
 		c.Disk.Log.Append(Record{Kind: commit, Xid: c.voting, Transaction: c.transaction})
 		c.Sync() // this commits it; the decision is sent and answered after that
 		c.unacknowledged.Set(c.voting, slices.Clone(c.asked))
 		c.conclude(commit)
-	} else if c.isRefused() {
+	} else if c.somebodyVoted(no) {
 		c.conclude(abort)
 	}
 }
 
-func (c *TwoPhaseCommit) isRefused() bool {
+func (c *TwoPhaseCommit) somebodyVoted(what string) bool {
 	for _, ballot := range c.votes {
-		if ballot == no {
+		if ballot == what {
 			return true
 		}
 	}

@@ -5,7 +5,7 @@ A row like P1 is a bug that was seen in the systems which its sources name; § i
 `mutations/expected/paxos.toml` has the measurements, `docs/paxos-mutants.md` is a table of everything.
 """
 
-from mutations.entry import Beyond, DriftKind, Mutation, Replace, Site
+from mutations.entry import Beyond, DriftKind, Lines, Mutation, Replace, Site
 
 PROPOSERS = (
     Mutation(
@@ -55,6 +55,25 @@ PROPOSERS = (
             Replace("propose", "self.is_majority(self.promises)", "len(self.promises) > self.cluster_size // 2"),
             Replace("propose", "self.promises.values()", "self.promises"),
         ),
+        go=(
+            Lines(
+                "Paxos",
+                "promises step.Ordered[step.NodeID, *Proposal]",
+                "promises []*Proposal // proposer: what those had accepted who promised my ballot",
+            ),
+            Lines("prepare", "p.promises = step.Ordered[step.NodeID, *Proposal]{}", "p.promises = nil"),
+            Lines("handlePromise", "p.promises.Set(src, m.Accepted)", "p.promises = append(p.promises, m.Accepted)"),
+            Lines(
+                "propose",
+                'step.Check("promised_by_majority", p.IsMajority(p.promises.Len())),',
+                'step.Check("promised_by_majority", p.IsMajority(len(p.promises))), // phase 2 (a), §2.2',
+            ),
+            Lines(
+                "propose",
+                "if accepted := highest(p.promises.Values()); accepted != nil {",
+                "if accepted := highest(p.promises); accepted != nil {",
+            ),
+        ),
     ),
     Mutation(
         id="paxos.promises_kept_over_ballots",
@@ -63,6 +82,7 @@ PROPOSERS = (
         breaks=("p2b", "p2a"),
         clause="A response to its prepare requests (numbered n) from a majority. §2.2, phase 2 (a)",
         edits=(Replace("prepare", "self.promises = {}", ""),),
+        go=(Lines("prepare", "p.promises = step.Ordered[step.NodeID, *Proposal]{}", ""),),
     ),
     Mutation(
         id="paxos.lowest_accepted",
@@ -136,8 +156,13 @@ PROPOSERS = (
         kind=DriftKind.LOST_DURABILITY,
         breaks=("unique_ballots",),
         clause="Each proposer remembers (in stable storage) the highest-numbered proposal it has tried to issue. §2.5",
-        edits=(
-            Replace("prepare", "max(self.disk.round, self.round_seen)", "max(self.ballot.round, self.round_seen)"),
+        edits=(Replace("prepare", "max(self.disk.round, self.round_seen)", "max(self.ballot.round, self.round_seen)"),),
+        go=(
+            Lines(
+                "prepare",
+                "p.ballot = Ballot{max(p.Disk.Round, p.roundSeen) + 1, p.Me}",
+                "p.ballot = Ballot{max(p.ballot.Round, p.roundSeen) + 1, p.Me}",
+            ),
         ),
     ),
     Mutation(
@@ -155,6 +180,14 @@ PROPOSERS = (
         breaks=("unique_ballots",),
         clause="Each proposer remembers (in stable storage) the highest-numbered proposal it has tried to issue. §2.5",
         edits=(Site("prepare", "swap-sync-and-send", "1"),),
+        go=(
+            Lines("prepare", "p.Sync()", ""),
+            Lines(
+                "prepare",
+                "p.tellAll(Prepare{p.ballot})",
+                "p.tellAll(Prepare{p.ballot})\np.Sync()",
+            ),
+        ),
     ),
 )
 
@@ -235,6 +268,13 @@ ACCEPTORS = (
         breaks=("p2b",),
         clause="With the highest-numbered proposal (if any) that it has accepted. §2.2, phase 1 (b)",
         edits=(Replace("handle_prepare", "Promise(m.ballot, self.disk.accepted)", "Promise(m.ballot, None)"),),
+        go=(
+            Lines(
+                "handlePrepare",
+                "p.tell(src, Promise{m.Ballot, p.Disk.Accepted})",
+                "p.tell(src, Promise{m.Ballot, nil})",
+            ),
+        ),
     ),
     Mutation(
         id="paxos.first_value_kept",
@@ -257,8 +297,13 @@ ACCEPTORS = (
         kind=DriftKind.INVERTED_DECISION,
         breaks=("refusals_are_true",),
         clause="It should inform the proposer, who should then abandon its proposal. §2.2",
-        edits=(
-            Replace("handle_prepare", "Nack(m.ballot, self.disk.promised)", "Nack(m.ballot, m.ballot)"),
+        edits=(Replace("handle_prepare", "Nack(m.ballot, self.disk.promised)", "Nack(m.ballot, m.ballot)"),),
+        go=(
+            Lines(
+                "handlePrepare",
+                "p.tell(src, Nack{m.Ballot, p.Disk.Promised})",
+                "p.tell(src, Nack{m.Ballot, m.Ballot})",
+            ),
         ),
     ),
     Mutation(
@@ -303,6 +348,7 @@ ACCEPTORS = (
         breaks=("promise_monotonicity",),
         clause="An acceptor records the response in stable storage before actually sending it. §2.5",
         edits=(Site("handle_prepare", "drop-sync", "1"),),
+        go=(Lines("handlePrepare", "p.Sync()", ""),),
     ),
     Mutation(
         id="paxos.handle_prepare/swap-sync-and-send/1",
@@ -311,6 +357,13 @@ ACCEPTORS = (
         breaks=("promise_monotonicity",),
         clause="An acceptor records the response in stable storage before actually sending it. §2.5",
         edits=(Site("handle_prepare", "swap-sync-and-send", "1"),),
+        go=(
+            Lines(
+                "handlePrepare",
+                "p.Sync()\np.tell(src, Promise{m.Ballot, p.Disk.Accepted})",
+                "p.tell(src, Promise{m.Ballot, p.Disk.Accepted})\np.Sync()",
+            ),
+        ),
     ),
     Mutation(
         id="paxos.handle_accept/drop-sync/1",
@@ -441,18 +494,14 @@ PROGRESS = (
         kind=DriftKind.FORGOTTEN_RESET,
         breaks=("progress_after_heal",),
         clause="It begins phase 1 with a higher-numbered proposal than any it has already used. §2.5",
-        edits=(
-            Replace("handle_nack", "self.round_seen = max(self.round_seen, m.promised.round)", ""),
-        ),
+        edits=(Replace("handle_nack", "self.round_seen = max(self.round_seen, m.promised.round)", ""),),
     ),
     Mutation(
         id="paxos.no_backoff",
         title="A refused proposer overtakes its rival at once, which does the same.",
         kind=DriftKind.INVERTED_DECISION,
         clause="A distinguished proposer must be selected as the only one to try issuing proposals. §2.4",
-        edits=(
-            Replace("handle_nack", "self.set_timer(RETRY, BACKOFF)", "self.try_again()"),
-        ),
+        edits=(Replace("handle_nack", "self.set_timer(RETRY, BACKOFF)", "self.try_again()"),),
     ),
 )
 

@@ -5,7 +5,7 @@ A row like R23 is a bug that was seen in the systems which its sources name; § 
 them, the commonest first. `mutations/expected/raft_snapshots.toml` has the measurements.
 """
 
-from mutations.entry import DriftKind, Mutation, Replace, Site
+from mutations.entry import DriftKind, Lines, Mutation, Replace, Site
 
 COMPACTION = (
     Mutation(
@@ -129,9 +129,7 @@ COMPACTION = (
         kind=DriftKind.WRONG_COMPARISON,
         breaks=("leader_append_only", "durability"),
         clause="Retain log entries following the last included one. Fig. 13, InstallSnapshot receiver 6; §7",
-        edits=(
-            Replace("cut_log", "self.disk.log[last.last_index - self.disk.log.base :] if follows else ()", "()"),
-        ),
+        edits=(Replace("cut_log", "self.disk.log[last.last_index - self.disk.log.base :] if follows else ()", "()"),),
     ),
     Mutation(
         id="raft_snapshots.one_entry_too_many_kept",
@@ -208,8 +206,13 @@ RESTART = (
         kind=DriftKind.FORGOTTEN_RESET,
         breaks=("log_matching", "leader_completeness", "state_machine_safety", "durability"),
         clause="Discard the entire log that the snapshot does not fit. Fig. 13, InstallSnapshot receiver 7",
-        edits=(
-            Replace("start", "if self.disk.snapshot.last_index > self.disk.log.base:\n    self.cut_log()", ""),
+        edits=(Replace("start", "if self.disk.snapshot.last_index > self.disk.log.base:\n    self.cut_log()", ""),),
+        go=(
+            Lines(
+                "Start",
+                "if r.Disk.Snapshot.LastIndex > r.base() {\n\tr.cutLog()\n}",
+                "",
+            ),
         ),
     ),
 )
@@ -230,6 +233,26 @@ INSTALLATION = (
         clause="If the snapshot describes a prefix of the log, by retransmission or by mistake, "
         "the entries that follow are still valid. §7",
         edits=(Site("handle_install_snapshot", "drop-check", "snapshot_is_ahead"),),
+        go=(
+            Lines(
+                "handleInstallSnapshot",
+                "ahead := r.Holds(\n"
+                '\tstep.Check("snapshot_is_ahead", m.Snapshot.LastIndex > r.commitIndex),\n'
+                ")\n"
+                "if ahead {\n"
+                "\tr.Disk.Snapshot = &m.Snapshot\n"
+                "\tr.Write(&r.Disk.Snapshot)\n"
+                "\tr.Sync()\n"
+                "\tr.cutLog()\n"
+                "\tr.useSnapshot()\n"
+                "}",
+                "r.Disk.Snapshot = &m.Snapshot // receiver 5 to 8\n"
+                "r.Write(&r.Disk.Snapshot)\n"
+                "r.Sync()\n"
+                "r.cutLog()\n"
+                "r.useSnapshot()",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.suffix_follows_snapshot",
@@ -239,6 +262,19 @@ INSTALLATION = (
         clause="Retain what follows only if an entry has the same index and term as the last included one; "
         "discard the entire log otherwise. Fig. 13, InstallSnapshot receiver 6, 7",
         edits=(Site("cut_log", "drop-check", "suffix_follows_snapshot"),),
+        go=(
+            Lines(
+                "cutLog",
+                "follows := r.Holds(\n"
+                '\tstep.Check("suffix_follows_snapshot", r.termAt(last.LastIndex) == last.LastTerm),\n'
+                ")\n"
+                "var kept []Entry\n"
+                "if follows {\n"
+                "\tkept = r.entriesAfter(last.LastIndex, r.Disk.Log.Len())\n"
+                "}",
+                "kept := r.entriesAfter(last.LastIndex, r.Disk.Log.Len())",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.log_not_reset",
@@ -272,6 +308,7 @@ INSTALLATION = (
         breaks=("state_machine_safety",),
         clause="Reset state machine using snapshot contents. Fig. 13, InstallSnapshot receiver 8",
         edits=(Replace("use_snapshot", "self.restore(snapshot.last_index, snapshot.state)", ""),),
+        go=(Lines("useSnapshot", "r.Restore(int(snapshot.LastIndex), snapshot.State)", ""),),
     ),
     Mutation(
         id="raft_snapshots.applied_index_not_moved",
@@ -302,6 +339,13 @@ INSTALLATION = (
                 "self.send(src, Appended(self.disk.term, True, self.last_index))",
             ),
         ),
+        go=(
+            Lines(
+                "handleInstallSnapshot",
+                "r.Send(src, Appended{r.Disk.Term, true, r.commitIndex})",
+                "r.Send(src, Appended{r.Disk.Term, true, r.lastIndex()})",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.install/drop-sync/1",
@@ -324,6 +368,13 @@ REPLICATION = (
         edits=(Replace("handle_append_response", "m.match >= self.pending[src]", "m.match == self.pending[src]"),),
         sources=("etcd-io/raft#124",),
         aliases=("R18",),
+        go=(
+            Lines(
+                "handleAppendResponse",
+                'step.Check("snapshot_arrived", r.pending[src] == 0 || m.Success && m.Match >= r.pending[src]),',
+                'step.Check("snapshot_arrived", r.pending[src] == 0 || m.Success && m.Match == r.pending[src]),',
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.snapshot_arrived",
@@ -347,6 +398,14 @@ REPLICATION = (
         breaks=("log_matching",),
         clause="Append any new entries not already in the log. Fig. 2, AppendEntries receiver 4",
         edits=(Replace("after_snapshot", "m.entries[known:]", "m.entries"),),
+        go=(
+            Lines(
+                "afterSnapshot",
+                "rest := m.Entries[min(known, len(m.Entries)):]\n"
+                "return AppendEntries{m.Term, r.base(), r.termAt(r.base()), rest, m.LeaderCommit}",
+                "return AppendEntries{m.Term, r.base(), r.termAt(r.base()), m.Entries, m.LeaderCommit}",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.entries_before_snapshot_taken",

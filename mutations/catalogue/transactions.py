@@ -5,7 +5,7 @@ sources name. `breaks` names the invariants that may break first, as hunts saw t
 `mutations/expected/transactions.toml` has the measurements, `docs/transactions-mutants.md` is a table of everything.
 """
 
-from mutations.entry import Beyond, DriftKind, Mutation, Replace, Site
+from mutations.entry import Beyond, DriftKind, Lines, Mutation, Replace, Site
 
 LOCKS = (
     Mutation(
@@ -15,6 +15,13 @@ LOCKS = (
         breaks=("deadlock_freedom",),
         clause="Whoever asks for locks in one order never waits in a circle. Havender 1968; BHG §3.4",
         edits=(Replace("next_account", "sorted(active.command.accounts)", "active.command.accounts"),),
+        go=(
+            Lines(
+                "nextAccount",
+                "inOrder := slices.Clone(tx.command.Accounts)\nslices.Sort(inOrder)\nfor _, account := range inOrder {",
+                "for _, account := range tx.command.Accounts {",
+            ),
+        ),
     ),
     Mutation(
         id="transactions.lock_free",
@@ -33,6 +40,21 @@ LOCKS = (
         edits=(Site("release", "drop-check", "token_is_owners"),),
         sources=("feichai0017/NoKV#40",),
         aliases=("T6",),
+        go=(
+            Lines(
+                "release",
+                "released := s.Holds(\n"
+                '\tstep.Check("token_is_owners", '
+                "s.owners.Has(lock.Account) && s.owners.At(lock.Account).token == lock.Token),\n"
+                ")\n"
+                "if released {\n"
+                "\ts.owners.Delete(lock.Account)\n"
+                "\ts.grant(lock.Account)\n"
+                "}\n"
+                "return released",
+                "s.owners.Delete(lock.Account)\ns.grant(lock.Account)\nreturn true",
+            ),
+        ),
     ),
     Mutation(
         id="transactions.lock_not_prepared",
@@ -57,6 +79,13 @@ LOCKS = (
         breaks=("mutual_exclusion", "released_exactly_once", "atomicity", "strict_serializability"),
         clause="The sequencer tells one holding of a lock from another. Chubby §2.4",
         edits=(Replace("holds_lock", "(owner.tid, owner.token) == (tid, lock.token)", "owner.tid == tid"),),
+        go=(
+            Lines(
+                "holdsLocks",
+                "if owner := s.owners.At(lock.Account); owner.tid != tid || owner.token != lock.Token {",
+                "if s.owners.At(lock.Account).tid != tid {",
+            ),
+        ),
     ),
     Mutation(
         id="transactions.tokens_repeat",
@@ -131,6 +160,18 @@ COMMITMENT = (
                 "decide",
                 "set(active.votes) >= set(self.shards(active.locks))",
                 "len(active.votes) >= len(self.shards(active.locks))",
+            ),
+        ),
+        go=(
+            Lines(
+                "allVoted",
+                "for _, shard := range s.shards(tx.locks) {\n"
+                "\tif !slices.Contains(tx.votes, shard) {\n"
+                "\t\treturn false\n"
+                "\t}\n"
+                "}\n"
+                "return true",
+                "return len(tx.votes) >= len(s.shards(tx.locks))",
             ),
         ),
     ),
@@ -344,6 +385,15 @@ DURABILITY = (
                 "self.active = {}\nself.disk.commits = ()  # the clients are gone: nothing is under way",
             ),
         ),
+        go=(
+            Lines(
+                "Start",
+                "s.unfinished = map[Tid][]step.NodeID{}",
+                "s.Disk.Commits = nil // the clients are gone: nothing is under way\n"
+                "s.Write(&s.Disk.Commits)\n"
+                "s.unfinished = map[Tid][]step.NodeID{}",
+            ),
+        ),
     ),
     Mutation(
         id="transactions.last_commit_kept",
@@ -352,6 +402,15 @@ DURABILITY = (
         breaks=("atomicity", "durability"),
         clause="Recovery continues from the commit record, of every transaction. BHG §7.4; R* §3",
         edits=(Replace("start", "self.active = {}", "self.disk.commits = self.disk.commits[-1:]\nself.active = {}"),),
+        go=(
+            Lines(
+                "Start",
+                "s.unfinished = map[Tid][]step.NodeID{}",
+                "s.Disk.Commits = s.Disk.Commits[max(0, len(s.Disk.Commits)-1):]\n"
+                "s.Write(&s.Disk.Commits)\n"
+                "s.unfinished = map[Tid][]step.NodeID{}",
+            ),
+        ),
     ),
     Mutation(
         id="transactions.aborts_alone",

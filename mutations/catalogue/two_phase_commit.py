@@ -5,7 +5,7 @@ A row like T2 is a bug that was seen in the systems which its sources name; BHG 
 `mutations/expected/two_phase_commit.toml` has the measurements, `docs/two_phase_commit-mutants.md` a table of all.
 """
 
-from mutations.entry import Beyond, DriftKind, Mutation, Replace, Site
+from mutations.entry import Beyond, DriftKind, Lines, Mutation, Replace, Site
 
 VOTES = (
     Mutation(
@@ -59,6 +59,19 @@ VOTES = (
                 "if self.voting:\n    self.votes[src] = m.ballot\n    self.try_decide()",
             ),
         ),
+        go=(
+            Lines(
+                "recordVote",
+                "counted := c.Holds(\n"
+                '\tstep.Check("vote_on_this_transaction", m.Xid == c.voting),\n'
+                '\tstep.Check("voter_is_participant", slices.Contains(c.asked, src)),\n'
+                '\tstep.Check("vote_is_yes_or_no", m.Ballot == yes || m.Ballot == no),\n'
+                '\tstep.Check("vote_is_not_changed", c.votes[src] == "" || c.votes[src] == m.Ballot),\n'
+                ")\n"
+                "if counted {",
+                "if c.voting != 0 {",
+            ),
+        ),
     ),
     Mutation(
         id="two_phase_commit.votes_kept",
@@ -101,6 +114,14 @@ VOTES = (
                 "    nobody_voted_no=NO not in self.votes.values(),\n"
                 ")",
                 "holds(\n    somebody_voted_yes=YES in self.votes.values(),\n)",
+            ),
+        ),
+        go=(
+            Lines(
+                "tryDecide",
+                'step.Check("all_have_voted", len(c.votes) == len(c.asked)),\n'
+                'step.Check("nobody_voted_no", !c.somebodyVoted(no)),',
+                'step.Check("somebody_voted_yes", c.somebodyVoted(yes)),',
             ),
         ),
     ),
@@ -213,6 +234,7 @@ DECISIONS = (
                 "pass",
             ),
         ),
+        go=(Lines("recover", "c.unacknowledged.Set(record.Xid, c.holders(record.Transaction.Keys))", ""),),
     ),
     Mutation(
         id="two_phase_commit.recover_forgets_aborts",
@@ -243,6 +265,7 @@ DECISIONS = (
                 "    self.outcomes[record.xid] = record.kind",
             ),
         ),
+        go=(Lines("recover", "default:", "case committed:"),),
     ),
     Mutation(
         id="two_phase_commit.recover_forgets_decisions",
@@ -269,6 +292,18 @@ DECISIONS = (
                 "    self.outcomes[record.xid] = record.kind",
             ),
         ),
+        go=(
+            Lines(
+                "recover",
+                "case commit:\n"
+                "\tc.unacknowledged.Set(record.Xid, c.holders(record.Transaction.Keys))\n"
+                "case end:\n"
+                "\tc.unacknowledged.Delete(record.Xid)\n"
+                "case prepared:",
+                "case prepared:",
+            ),
+            Lines("recover", "default:", "case committed:"),
+        ),
     ),
     Mutation(
         id="two_phase_commit.recover_reads_the_end",
@@ -277,6 +312,13 @@ DECISIONS = (
         breaks=("ac2_irrevocability", "isolation", "ac1_agreement", "durability"),
         clause="What is known after a restart is what the DT log says, all of it. BHG §7.4, recovery",
         edits=(Replace("recover", "self.disk.log", "self.disk.log[-12:]"),),
+        go=(
+            Lines(
+                "recover",
+                "for i := range c.Disk.Log.Len() {",
+                "for i := max(0, c.Disk.Log.Len()-12); i < c.Disk.Log.Len(); i++ {",
+            ),
+        ),
     ),
     Mutation(
         id="two_phase_commit.recover_aborts_what_is_in_doubt",
@@ -385,6 +427,14 @@ PARTICIPANTS = (
         breaks=("durability",),
         clause="A participant writes a yes record before it votes yes. BHG §7.4, DT log",
         edits=(Site("handle_prepare", "swap-sync-and-send", "1"),),
+        go=(
+            Lines("handlePrepare", "c.Sync()", ""),
+            Lines(
+                "handlePrepare",
+                "c.inDoubt.Set(m.Xid, record)\nc.Send(src, Vote{m.Xid, yes})",
+                "c.inDoubt.Set(m.Xid, record)\nc.Send(src, Vote{m.Xid, yes})\nc.Sync() // before the vote",
+            ),
+        ),
     ),
     Mutation(
         id="two_phase_commit.prepared_again",
@@ -430,6 +480,21 @@ PARTICIPANTS = (
         breaks=("ac2_irrevocability",),
         clause="A participant writes a commit record before it acknowledges. PA",
         edits=(Site("handle_decision", "swap-sync-and-send", "1"),),
+        go=(
+            Lines(
+                "handleDecision",
+                "if m.Decision == commit {\n\tc.Sync()\n}\n",
+                "",
+            ),
+            Lines(
+                "handleDecision",
+                "if m.Decision == commit {\n\tc.Send(src, Ack{m.Xid})\n}",
+                "if m.Decision == commit {\n"
+                "\tc.Send(src, Ack{m.Xid})\n"
+                "}\n"
+                "c.Sync() // before it is acknowledged; an abort that is lost will be asked for again. PA",
+            ),
+        ),
     ),
     Mutation(
         id="two_phase_commit.finished_is_silent",
