@@ -11,6 +11,7 @@ node, ever share a worker.
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ from protosim.world import DELIVER, START, ProtocolFailure, World
 MOST_BOOTS = 40  # of all nodes in one run: each needs a worker
 LARGEST_EVENT = 64 << 10  # bytes that a worker may answer to one event, on average over a frame
 LARGEST_SCORE = 128 << 20  # bytes that all workers may send in all
+MANY = 50  # commands of a kind, of which a score needs an answered one
 STRIKES = 3  # loops and silences after which a candidate is given up
 LIMIT = 200.0  # seconds of CPU time in this process, which needs ten: a busy machine costs nobody a score
 WALL = 900.0  # seconds by the clock, which the reference needs one in forty of
@@ -151,6 +153,23 @@ def switches_of(program: Program, scenario: Scenario) -> Switches:
     return tuple(attrs.asdict(make_switches(program, scenario.switches), recurse=False).items())
 
 
+def require_answers_of_every_kind(games: Sequence[Game]) -> None:
+    """Whoever refuses all writes need not replicate anything: the runs that have goals all miss one then."""
+    asked: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for request in (request for game in games for request in game.world.requests.values()):
+        kind = str(getattr(request.command, "op", type(request.command).__name__))
+        asked[kind] += 1
+        answered[kind] += request.returned is not None
+    for kind, count in sorted(asked.items()):
+        if count < MANY or answered[kind]:
+            continue
+        sentence = f"in all runs together {count} commands {kind} were asked, and none was answered"
+        for game in games:
+            if game.outcome is not None and game.outcome.ending == "passed":
+                game.close("goal", sentence, "answers")
+
+
 class Judge:
     """One candidate's scoring."""
 
@@ -171,6 +190,7 @@ class Judge:
             self._give_up_at_last(games)
             if self.progress is not None:
                 self.progress(sum(game.outcome is not None for game in games), len(games))
+        require_answers_of_every_kind([game for game in games if game.trial.goals])
         return {game.trial.run.name: game.outcome for game in games if game.outcome is not None}
 
     def _begin(self, trial: Trial, slot: int) -> Game:

@@ -263,7 +263,7 @@ Raft.TIMERS["election"] = start
         """
 def f(self, src, m):
     for peer in self.peers:
-        for _ in range(20):
+        for _ in range(4):
             self.send(peer, Vote(0, False))
 """,
         None,
@@ -357,6 +357,7 @@ def test_a_candidate_scores_nothing_that(tmp_path: Path, monkeypatch: pytest.Mon
     code = code.replace("MARKS", repr(MARKS)).replace("OURS", str(sandbox.OURS))
     shorten(monkeypatch, 1, ("kill", "chaos", "live"))
     monkeypatch.setattr(judging, "STRIKES", 1)
+    monkeypatch.setattr(judging, "MANY", 10)
     if "time.sleep(1)" in code:
         monkeypatch.setattr(judging, "WALL", 5.0)
     if "time.sleep(100)" in code:
