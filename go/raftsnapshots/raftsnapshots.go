@@ -256,9 +256,13 @@ func (r *Raft) updateTerm(term Term) {
 // base is the index of the last entry that the log has dropped.
 func (r *Raft) base() Index { return Index(r.Disk.Log.Base()) }
 
-func (r *Raft) lastIndex() Index { return r.base() + Index(r.Disk.Log.Len()) }
+func (r *Raft) lastIndex() Index {
+	return r.base() + Index(r.Disk.Log.Len())
+}
 
-func (r *Raft) entry(index Index) Entry { return r.Disk.Log.At(int(index-r.base()) - 1) }
+func (r *Raft) entry(index Index) Entry {
+	return r.Disk.Log.At(int(index-r.base()) - 1)
+}
 
 // termAt is the term of the entry at index; 0 before entry 1, -1 where there is none or it is known no more.
 func (r *Raft) termAt(index Index) Term {
@@ -552,8 +556,8 @@ func (r *Raft) handleInstallSnapshot(src step.NodeID, m InstallSnapshot) {
 	ahead := r.Holds(
 		step.Check("snapshot_is_ahead", m.Snapshot.LastIndex > r.commitIndex), // what is committed here is as good
 	)
-	if ahead { // receiver 5 to 8
-		r.Disk.Snapshot = &m.Snapshot
+	if ahead {
+		r.Disk.Snapshot = &m.Snapshot // receiver 5 to 8
 		r.Write(&r.Disk.Snapshot)
 		r.Sync()
 		r.cutLog()

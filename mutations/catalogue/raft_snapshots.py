@@ -21,6 +21,13 @@ COMPACTION = (
                 "Snapshot(self.last_index, self.term_at(self.last_index), self.snapshot())",
             ),
         ),
+        go=(
+            Lines(
+                "compact",
+                "r.Disk.Snapshot = &Snapshot{r.lastApplied, r.termAt(r.lastApplied), r.Snapshot().(State)}",
+                "r.Disk.Snapshot = &Snapshot{r.lastIndex(), r.termAt(r.lastIndex()), r.Snapshot().(State)}",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.old_snapshot_deleted_first",
@@ -69,6 +76,7 @@ COMPACTION = (
         breaks=("snapshot_before_cut",),
         clause="Once a server completes writing a snapshot, it may delete all log entries. §7",
         edits=(Site("compact", "drop-sync", "1"),),
+        go=(Lines("compact", "r.Sync()", ""),),
     ),
     Mutation(
         id="raft_snapshots.cut_log/drop-sync/1",
@@ -130,6 +138,18 @@ COMPACTION = (
         breaks=("leader_append_only", "durability"),
         clause="Retain log entries following the last included one. Fig. 13, InstallSnapshot receiver 6; §7",
         edits=(Replace("cut_log", "self.disk.log[last.last_index - self.disk.log.base :] if follows else ()", "()"),),
+        go=(
+            Lines("cutLog", "follows := r.Holds(", "r.Holds("),
+            Lines(
+                "cutLog",
+                "var kept []Entry\n"
+                "if follows {\n"
+                "\tkept = r.entriesAfter(last.LastIndex, r.Disk.Log.Len())\n"
+                "}\n"
+                "r.Disk.Log.Reset(int(last.LastIndex), kept)",
+                "r.Disk.Log.Reset(int(last.LastIndex), nil)",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.one_entry_too_many_kept",
@@ -166,6 +186,7 @@ COMPACTION = (
         breaks=("durability",),
         clause="log[] is updated on stable storage before responding to RPCs. Fig. 2, state",
         edits=(Site("store_entries", "drop-sync", "1"),),
+        go=(Lines("storeEntries", "r.Sync()", ""),),
     ),
     Mutation(
         id="raft_snapshots.only_leaders_apply",
@@ -233,26 +254,6 @@ INSTALLATION = (
         clause="If the snapshot describes a prefix of the log, by retransmission or by mistake, "
         "the entries that follow are still valid. §7",
         edits=(Site("handle_install_snapshot", "drop-check", "snapshot_is_ahead"),),
-        go=(
-            Lines(
-                "handleInstallSnapshot",
-                "ahead := r.Holds(\n"
-                '\tstep.Check("snapshot_is_ahead", m.Snapshot.LastIndex > r.commitIndex),\n'
-                ")\n"
-                "if ahead {\n"
-                "\tr.Disk.Snapshot = &m.Snapshot\n"
-                "\tr.Write(&r.Disk.Snapshot)\n"
-                "\tr.Sync()\n"
-                "\tr.cutLog()\n"
-                "\tr.useSnapshot()\n"
-                "}",
-                "r.Disk.Snapshot = &m.Snapshot // receiver 5 to 8\n"
-                "r.Write(&r.Disk.Snapshot)\n"
-                "r.Sync()\n"
-                "r.cutLog()\n"
-                "r.useSnapshot()",
-            ),
-        ),
     ),
     Mutation(
         id="raft_snapshots.suffix_follows_snapshot",
@@ -439,6 +440,13 @@ LOG = (
                 "store_entries", "self.term_at(prev + offset + 1) != entry.term", "prev + offset >= self.last_index"
             ),
         ),
+        go=(
+            Lines(
+                "storeEntries",
+                "for i, entry := range entries {\n\tif index := prev + Index(i) + 1; r.termAt(index) != entry.Term {",
+                "for i := range entries {\n\tif index := prev + Index(i) + 1; index > r.lastIndex() {",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.cut_without_conflict",
@@ -449,6 +457,19 @@ LOG = (
         edits=(Replace("store_entries", "self.term_at(prev + offset + 1) != entry.term", "True"),),
         sources=("databend PR #3914",),
         aliases=("R9",),
+        go=(
+            Lines(
+                "storeEntries",
+                "for i, entry := range entries {\n"
+                "\tif index := prev + Index(i) + 1; r.termAt(index) != entry.Term {\n"
+                "\t\tr.Disk.Log.Store(int(index-r.base())-1, entries[i:])\n"
+                "\t\tr.Sync()\n"
+                "\t\treturn\n"
+                "\t}\n"
+                "}",
+                "if len(entries) > 0 {\n\tr.Disk.Log.Store(int(prev-r.base()), entries)\n\tr.Sync()\n}",
+            ),
+        ),
     ),
     Mutation(
         id="raft_snapshots.applied_before_committed",
@@ -457,6 +478,13 @@ LOG = (
         breaks=("durability", "leader_completeness"),
         clause="If commitIndex > lastApplied, apply log[lastApplied]. Fig. 2, all servers 1",
         edits=(Replace("apply_committed", "min(self.commit_index, self.last_index)", "self.last_index"),),
+        go=(
+            Lines(
+                "applyCommitted",
+                "for r.lastApplied < min(r.commitIndex, r.lastIndex()) {",
+                "for r.lastApplied < r.lastIndex() {",
+            ),
+        ),
     ),
 )
 
