@@ -4,6 +4,7 @@ What is replaced are whole lines, as gofmt lays them out. In Go a check is one l
 so the mutant that drops it needs no entry of its own.
 """
 
+import contextlib
 import re
 from collections.abc import Sequence
 
@@ -71,11 +72,13 @@ def _settle(lines: list[str], at: int) -> None:
     """Where the only check of a conjunction is dropped nothing asks any more: what was done if it held is done."""
     asked = re.match(r"(\s*)(\w+) := \w+\.Holds\($", lines[at - 1])
     decides = asked and re.match(rf"{asked[1]}if (!?){asked[2]} {{$", lines[at + 2])
-    end = lines.index(f"{asked[1]}}}\n", at) if asked and decides else 0
     if not asked or not decides:
         raise UserError(f"the check on line {at + 1} is alone, and it is not clear what it decides.")
-    done = [] if decides[1] else [line.removeprefix("\t") for line in lines[at + 3 : end]]
-    lines[at - 1 : end + 1] = done
+    end = otherwise = lines.index(f"{asked[1]}}}\n", at)
+    with contextlib.suppress(ValueError):
+        otherwise = lines.index(f"{asked[1]}}} else {{\n", at, end)
+    done = lines[otherwise + 1 : end] if decides[1] else lines[at + 3 : otherwise]
+    lines[at - 1 : end + 1] = [line.removeprefix("\t") for line in done]
 
 
 def _replaced(source: str, edit: Lines) -> str:

@@ -391,16 +391,22 @@ func (r *reader) truth() bool {
 }
 
 func (r *reader) integer() int64 {
-	r.peek()
-	start := r.at
-	for r.at < len(r.data) && (r.data[r.at] == '-' || '0' <= r.data[r.at] && r.data[r.at] <= '9') {
-		r.at++
-	}
-	number, err := strconv.ParseInt(string(r.data[start:r.at]), 10, 64)
+	digits := r.number()
+	number, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
-		r.fail("%.40q is no whole number of 64 bits", r.data[start:min(len(r.data), max(r.at, start+10))])
+		r.fail("%.40q at byte %d of an event is no whole number of 64 bits", digits, r.at)
 	}
 	return number
+}
+
+// number is whatever could be one.
+func (r *reader) number() []byte {
+	r.peek()
+	start := r.at
+	for r.at < len(r.data) && strings.IndexByte("+-.0123456789Ee", r.data[r.at]) >= 0 {
+		r.at++
+	}
+	return r.data[start:r.at]
 }
 
 func (r *reader) text() string {
@@ -474,6 +480,8 @@ func (r *reader) skip() {
 			r.truth()
 		}
 	default:
-		r.integer()
+		if len(r.number()) == 0 {
+			r.fail("a value is expected at byte %d", r.at)
+		}
 	}
 }

@@ -1,5 +1,6 @@
 """Go, if it is here; and candidates in it."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,6 +44,15 @@ def judge(tool: go.Go, tmp_path: Path) -> Judge:
         return score(task, file)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def raft(tool: go.Go, reference: str) -> Iterator[Pool]:
+    """The workers of the reference."""
+    with golang.workshop("raft") as shop:
+        assert not isinstance(shop.compiled(reference, shop.run / "worker"), Refusal)
+        with contextlib.closing(Pool(shop.launch())) as pool:
+            yield pool
 
 
 @pytest.fixture

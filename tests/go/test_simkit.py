@@ -167,5 +167,7 @@ def as_step(raw: dict[str, object]) -> Step:
 
 def test_the_suite_that_is_kept_is_what_the_task_and_its_secret_make_of_it() -> None:
     raw = json.loads(SUITE.read_text("utf-8"))
-    assert raw["random"] == json.loads(json.dumps(list(gosuite.random_recipes(TASK, secret()))))
+    assert raw["random"] == json.loads(
+        json.dumps(list(gosuite.random_recipes(TASK, secret(), gosuite.recipes_of(raw["stories"]))))
+    )
     assert gosuite.dump(raw) == SUITE.read_text("utf-8")
