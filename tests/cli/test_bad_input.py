@@ -25,7 +25,7 @@ HUGE = "9" * 5000
     [
         (["hnt", "raft"], "There is no command 'hnt': did you mean hunt?"),
         (["run", "rft"], "There is no protocol 'rft': did you mean raft, pbft or raft_whole?"),
-        (["hunt", "paxso"], "There is no protocol 'paxso': did you mean paxos or multi_paxos?"),
+        (["hunt", "paxso"], "There is no protocol 'paxso': did you mean paxos, multi_paxos or pbft_store?"),
         (["mutate", "rft", "x"], "There is no protocol 'rft': did you mean raft"),
         (["kills", "rft"], "There is no protocol 'rft': did you mean raft"),
         (["soak", "rft"], "There is no protocol 'rft': did you mean raft"),
