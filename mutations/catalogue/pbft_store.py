@@ -138,20 +138,6 @@ DECISIONS = (
         edits=(Site("handle_decided", "drop-check", "decision_of_the_request"),),
     ),
     Mutation(
-        id="pbft_store.decision_of_a_count",
-        title="The commits of a decision are counted by message, not by replica.",
-        kind=DriftKind.WEAKENED_QUORUM,
-        breaks=("committed_by_quorum", "agreement"),
-        clause="committed-local: 2f + 1 commits from different replicas. §4.2",
-        edits=(
-            Replace(
-                "handle_decided", "self.is_quorum(c.signer for c in m.commits)", "len(m.commits) >= 2 * self.f + 1"
-            ),
-        ),
-        sources=("hyperledger-archives/fabric#370", "besu-eth/besu#1736"),
-        aliases=("B1",),
-    ),
-    Mutation(
         id="pbft_store.decisions_are_not_forwarded",
         title="Replicas that miss a decision wait for a checkpoint or a view change, as PBFT's do.",
         kind=DriftKind.FORGOTTEN_RESET,
@@ -162,21 +148,6 @@ DECISIONS = (
                 "ask_again",
                 "if self.switches.read_only and (self.pending or self.executed < self.disk.shown):\n"
                 "    self.broadcast(FetchDecisions(self.executed))",
-                "",
-            ),
-        ),
-        sources=("bft-smart/library#91",),
-    ),
-    Mutation(
-        id="pbft_store.stable_checkpoint_is_not_forwarded",
-        title="Who has missed what a stable checkpoint covers gets none of it.",
-        kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("progress_after_heal",),
-        clause="The state has the last reply to each client, so that whoever takes it over can answer. [B]",
-        edits=(
-            Replace(
-                "handle_fetch_decisions",
-                "if m.executed < self.low:\n    self.handle_fetch_state(src, FetchState(m.executed))",
                 "",
             ),
         ),
@@ -328,19 +299,6 @@ CLIENTS = (
         breaks=("progress_after_heal",),
         clause="It retransmits the request as a regular read-write request after its timer expires. §5.1",
         edits=(Replace("request", "self.set_timer(RESEND, RESEND_INTERVAL)", ""),),
-    ),
-    Mutation(
-        id="pbft_store.reads_from_the_primary",
-        title="A read goes to the primary only, which answers for all.",
-        kind=DriftKind.INVERTED_DECISION,
-        clause="The client multicasts the request to all replicas. §5.1",
-        edits=(
-            Replace(
-                "request",
-                "self.broadcast(Read(command.key, op, self.me))",
-                "self.send(self.primary_of(self.view), Read(command.key, op, self.me))",
-            ),
-        ),
     ),
 )
 
