@@ -293,7 +293,7 @@ VOTES = (
         id="tendermint.round_of_a_vote_ignored",
         title="A vote counts in the round in which it arrives.",
         kind=DriftKind.STALE_DATA_ACCEPTED,
-        breaks=("proof_of_lock", "decided_by_quorum", "lock_safety"),
+        breaks=("proof_of_lock", "decided_by_quorum", "lock_safety", "valid_value_is_proposed"),
         clause="PREVOTE and PRECOMMIT of this height and round. 34, 36, 47, 49",
         edits=(Replace("hear", "(type(m), m.height, m.round)", "(type(m), m.height, max(0, self.disk.round))"),),
     ),
