@@ -27,6 +27,7 @@ class Step:
     fingerprint: int = 0  # deliver: of the canonical bytes and the link
     repeat: int = 1  # deliver: this message's n-th sending on this link
     age: int = 0  # deliver: how many newer messages of its type had been sent on this link
+    again: bool = False  # deliver: by age alone, although it has arrived before
     timer: str = ""  # timeout
     op: int = 0  # request
     command: Any = None  # request: in wire form

@@ -130,7 +130,7 @@ class ScriptedWorld(World):
             if entry[0] == key:
                 return entry
         alike = [entry for entry in sent if type(entry[1]).__name__ == step.message]
-        if step.age < len(alike) and not alike[-1 - step.age][2]:
+        if step.age < len(alike) and (step.again or not alike[-1 - step.age][2]):
             return alike[-1 - step.age]
         return next((entry for entry in reversed(alike) if not entry[2]), None)
 

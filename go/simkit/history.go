@@ -35,7 +35,7 @@ func linearizable(operations []*operation) error {
 			byKey[c.Key] = append(byKey[c.Key], o)
 		}
 	}
-	for _, key := range sorted(byKey) {
+	for _, key := range SortedKeys(byKey) {
 		if err := searchOrder(key, byKey[key]); err != nil {
 			return err
 		}

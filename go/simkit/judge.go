@@ -186,7 +186,7 @@ func (g *game) finish() error {
 	if g.Heal > 0 && g.now < g.Horizon {
 		return fmt.Errorf("after %d events it was too early to judge progress", g.events)
 	}
-	if g.healed {
+	if g.healedAt >= 0 {
 		if err := g.observer.Progress(); err != nil {
 			return err
 		}

@@ -65,8 +65,8 @@ func shuffled(bits uint64, n int) []int {
 	return order
 }
 
-// sorted is a map's keys in order.
-func sorted[K cmp.Ordered, V any](m map[K]V) []K {
+// SortedKeys is a map's keys in order.
+func SortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)

@@ -7,6 +7,7 @@ const millisecond = 1000
 // network is what the faults have made of it.
 type network struct {
 	loss, duplication, slow int // of 1000 messages
+	forged                  int // of 1000 messages: those that bring one which nobody sent
 	slowness                int64
 	cut                     []uint64 // for each sender, whom it does not reach, as bits
 	cutBy                   map[int][]uint64
@@ -44,6 +45,22 @@ func (w *world) transmit(m *message) {
 	if chance(bits("duplication"), w.network.duplication) {
 		w.push(entry{due: w.now + delay + 3*w.Schedule.delay(bits("again")), kind: deliver, node: m.to, message: m})
 	}
+	if f, ok := w.forgery(m, bits); ok {
+		w.push(entry{due: w.now + delay + 3*w.Schedule.delay(bits("forged delay")), kind: deliver, node: f.to, message: f})
+	}
+}
+
+// forgery is a message that nobody sent, and that all must refuse.
+func (w *world) forgery(m *message, bits func(string) uint64) (*message, bool) {
+	if w.protocol.Malformed == nil || !chance(bits("forgery"), w.network.forged) {
+		return nil, false
+	}
+	known := w.protocol.Malformed(w.ids, w.ids[m.from], w.ids[m.to], m.content)
+	if len(known) == 0 {
+		return nil, false
+	}
+	f := known[bits("forgery of")%uint64(len(known))]
+	return &message{from: w.place(f.From), to: w.place(f.To), content: f.Message, wire: encode(toWire(f.Message))}, true
 }
 
 // -- Schedules --------------------------------------------------------------------------------------------------------
@@ -88,7 +105,7 @@ func (s *Schedule) requestGap() int64 {
 
 func (f *Fault) check() error {
 	switch f.Name {
-	case "loss", "duplication", "reordering":
+	case "loss", "duplication", "reordering", "forgery":
 	case "partition_one_way", "partition_symmetric", "isolate_one":
 		if f.Every < 1 || f.Lasts < 1 {
 			return fmt.Errorf("%s needs `every` and `lasts`", f.Name)
@@ -112,6 +129,8 @@ func (w *world) startFaults() {
 			w.network.duplication = f.PerMille
 		case "reordering":
 			w.network.slow, w.network.slowness = f.PerMille, f.Times
+		case "forgery":
+			w.network.forged = f.PerMille
 		case "crash":
 			for node := range w.nodes {
 				w.wait(number, node, f.Every, true)
@@ -132,7 +151,7 @@ func (w *world) wait(number, node int, mean int64, on bool) {
 
 // fire is the time of which `wait` spoke.
 func (w *world) fire(e entry) {
-	if w.healed {
+	if w.healedAt >= 0 {
 		return
 	}
 	f := w.faults[e.number]
@@ -199,7 +218,7 @@ func (w *world) crashPoint(effects []Effect) (cut int, kept []Kept) {
 	if w.script != nil {
 		return w.script.crashPoint()
 	}
-	if w.healed || w.boots >= mostBoots || len(effects) < 2 {
+	if w.healedAt >= 0 || w.boots >= mostBoots || len(effects) < 2 {
 		return -1, nil
 	}
 	for _, f := range w.faults {
@@ -210,10 +229,10 @@ func (w *world) crashPoint(effects []Effect) (cut int, kept []Kept) {
 	return -1, nil
 }
 
-// heal ends the faults for good: everybody up, no message lost any more, every link open.
+// heal ends the faults for good, but for forgeries: everybody up, no message lost any more, every link open.
 func (w *world) heal() {
-	w.healed = true
-	w.network = network{cut: make([]uint64, len(w.nodes))}
+	w.healedAt = w.now
+	w.network = network{cut: make([]uint64, len(w.nodes)), forged: w.network.forged}
 	for node := range w.nodes {
 		w.push(entry{due: w.now, kind: comesBack, node: node})
 	}

@@ -35,6 +35,9 @@ type Protocol struct {
 	Workload  func(op int, bits uint64) any
 	Registers bool // whether clients must have seen a register map
 	Watch     func(f Facts) Observer
+	// Malformed is what no node that follows the protocol sends, and all must refuse: who sees a message of this kind may
+	// make it up. nil for nothing.
+	Malformed func(nodes []string, from, to string, m any) []Sent
 }
 
 // Facts is what an observer may believe: it was reconstructed outside of the nodes.
@@ -42,7 +45,8 @@ type Facts interface {
 	Nodes() []string
 	Written(node string) Image // with everything that the node wrote, synced or not
 	Durable(node string) Image // as a crash that keeps nothing unsynced would leave it
-	Healed() bool              // whether the faults have ended for good
+	Now() int64                // microseconds
+	HealedAt() int64           // when the faults ended for good; -1 if they have not
 }
 
 // Observer is history variables, and invariants over them.
@@ -63,10 +67,11 @@ type (
 		From, To string
 		Message  any
 	}
-	// Wrote: fields of its disk.
+	// Wrote: fields of its disk, which was like this before.
 	Wrote struct {
-		Node  string
-		Pairs []Pair
+		Node   string
+		Before Image
+		Pairs  []Pair
 	}
 	// Stored: a log changed from position Index (from 0) on.
 	Stored struct {

@@ -39,7 +39,8 @@ type Schedule struct {
 
 // Fault is a fault by its name, and what that needs of the rest.
 //
-// "loss" and "duplication" take PerMille of the messages. "reordering" makes PerMille of them Times as slow.
+// "loss" and "duplication" take PerMille of the messages. "reordering" makes PerMille of them Times as slow. With
+// "forgery", PerMille of them bring one that nobody sent.
 // "partition_one_way", "partition_symmetric" and "isolate_one" come Every so often and last Lasts, on average; the last
 // isolates node Node (from 1), or PerMille "leader" of the times who answered last, or anybody. "crash" strikes each
 // node Every so often, and Aim of all events between two of their effects; nodes stay down for Down, on average.
@@ -63,6 +64,7 @@ type Step struct {
 	From    string          // deliver
 	Message string          // deliver: its type
 	Age     int             // deliver: how many newer ones of its type were sent on this link
+	Again   bool            // deliver: although it has arrived before
 	Timer   string          // timeout
 	Op      int             // request
 	Command json.RawMessage // request

@@ -79,7 +79,7 @@ func (w *world) find(to int, step *Step) *message {
 			alike = append(alike, m)
 		}
 	}
-	if last := len(alike) - 1; step.Age <= last && !alike[last-step.Age].delivered {
+	if last := len(alike) - 1; step.Age <= last && (step.Again || !alike[last-step.Age].delivered) {
 		return alike[last-step.Age]
 	}
 	for i := len(alike) - 1; i >= 0; i-- {

@@ -92,7 +92,7 @@ type world struct {
 	operations []*operation
 	believed   int // who answered last; -1 for nobody
 	answers    int
-	healed     bool
+	healedAt   int64   // -1 for not yet
 	script     *script // nil for a random run
 
 	at    int   // whose event it is
@@ -101,7 +101,7 @@ type world struct {
 }
 
 func newWorld(p *Protocol, s *Scenario) *world {
-	w := &world{Scenario: s, protocol: p, repeats: map[uint64]uint64{}, believed: -1, faults: s.Faults}
+	w := &world{Scenario: s, protocol: p, repeats: map[uint64]uint64{}, believed: -1, faults: s.Faults, healedAt: -1}
 	for i := range s.Nodes {
 		w.ids = append(w.ids, fmt.Sprintf("n%d", i+1))
 		image := Image{Fields: maps.Clone(p.Fields), Logs: map[string]Log{}}
@@ -131,7 +131,9 @@ func (w *world) Written(name string) Image { return w.nodes[w.place(name)].disk.
 
 func (w *world) Durable(name string) Image { return w.nodes[w.place(name)].disk.durable }
 
-func (w *world) Healed() bool { return w.healed }
+func (w *world) Now() int64 { return w.now }
+
+func (w *world) HealedAt() int64 { return w.healedAt }
 
 func (w *world) place(name string) int { return slices.Index(w.ids, name) }
 
@@ -235,10 +237,10 @@ func (w *world) start(node int) error {
 	n.up, n.timers = true, map[string]int{}
 	w.boots++
 	contents := []any{""}
-	for _, name := range sorted(n.disk.written.Fields) {
+	for _, name := range SortedKeys(n.disk.written.Fields) {
 		contents = append(contents, []any{"", name, toWire(n.disk.written.Fields[name])})
 	}
-	for _, name := range sorted(n.disk.written.Logs) {
+	for _, name := range SortedKeys(n.disk.written.Logs) {
 		log := n.disk.written.Logs[name]
 		entries := []any{"", log.Base}
 		for _, each := range log.Entries {
@@ -247,7 +249,7 @@ func (w *world) start(node int) error {
 		contents = append(contents, []any{"", name, entries})
 	}
 	switches := []any{""}
-	for _, name := range sorted(w.Switches) {
+	for _, name := range SortedKeys(w.Switches) {
 		switches = append(switches, []any{"", name, w.Switches[name]})
 	}
 	w.happen(node, "starts", start, w.ids[node], toWire(w.ids), switches, contents)
@@ -314,8 +316,9 @@ func (w *world) carryOut(e *Effect) error {
 	case Send:
 		return w.send(e.Name, e.Content)
 	case Write:
+		before := n.disk.written
 		n.disk.write(*e)
-		return w.observer.See(Wrote{name, e.Pairs})
+		return w.observer.See(Wrote{name, before, e.Pairs})
 	case Store:
 		log := n.disk.written.Logs[e.Name]
 		e.base, e.Number = log.Base, min(e.Number, len(log.Entries))

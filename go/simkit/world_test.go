@@ -178,7 +178,7 @@ func TestCrashesKeepNothingAPrefixASubsetAndATornWrite(t *testing.T) {
 		}
 	}
 	if len(found) != 5 {
-		t.Errorf("crashes keep only %v", sorted(found))
+		t.Errorf("crashes keep only %v", SortedKeys(found))
 	}
 }
 

@@ -2,8 +2,8 @@
 
 Stories are made from the suite's killing runs: shortened with their bug alone, then put into the tolerant form of
 `go/simkit`, in which a message is known by its link, its type and its age. One is taken if over all subsets of the
-task's bugs it fails if and only if its own bug is there. Recipes of other kinds go over as they are, with fresh seeds;
-what the kit lacks is left out and named.
+task's bugs it fails if and only if its own bug is there. Recipes of other kinds, and those whose runs no story tells,
+go over as they are, with fresh seeds; what the kit lacks is left out and named.
 """
 
 import argparse
@@ -27,7 +27,16 @@ from protosim.shrink import record, shrink
 
 SCHEMA = "protosim/go-suite/1"
 SCHEDULERS = ("walk", "uniform", "fair")  # that the kit has; "fair" without its adversary
-FAULTS = ("loss", "duplication", "reordering", "partition_one_way", "partition_symmetric", "isolate_one", "crash")
+FAULTS = (
+    "loss",
+    "duplication",
+    "reordering",
+    "partition_one_way",
+    "partition_symmetric",
+    "isolate_one",
+    "crash",
+    "forgery",
+)
 STORIES = 3  # of a recipe
 SEEDS = 5  # of a recipe
 
@@ -39,13 +48,21 @@ Programs = Mapping[Subset, Program]
 
 def tolerant(scenario: Scenario) -> Scenario:
     """The script by links, types and ages alone."""
-    steps = tuple(attrs.evolve(s, fingerprint=0, repeat=1, at=0, clock=None) for s in scenario.script or ())
-    return attrs.evolve(scenario, script=steps)
+    arrived: set[tuple[str, str, int, int]] = set()
+    steps: list[Step] = []
+    for step in scenario.script or ():
+        link = step.src, step.node, step.fingerprint, step.repeat
+        again = step.do == "deliver" and link in arrived
+        arrived.add(link)
+        steps.append(attrs.evolve(step, fingerprint=0, repeat=1, at=0, clock=None, again=again))
+    return attrs.evolve(scenario, script=tuple(steps))
 
 
-def tells(programs: Programs, bug: str, scenario: Scenario) -> bool:
-    """Whether the story fails exactly where its bug is."""
+def tells(programs: Programs, bug: str, scenario: Scenario, despite: Sequence[str] = ()) -> bool:
+    """Whether the story fails exactly where its bug is; those that break nearly every run may do as they like."""
     for bugs, program in programs.items():
+        if not bugs.isdisjoint(despite):
+            continue
         run = simulate(program, scenario, digest=False)
         failed = bool(run.violation or run.failure)
         if failed != (bug in bugs) or (not failed and run.linearizable == "inconclusive"):
@@ -53,9 +70,9 @@ def tells(programs: Programs, bug: str, scenario: Scenario) -> bool:
     return True
 
 
-def story(programs: Programs, trial: Trial, bug: str) -> Scenario | None:
+def story(programs: Programs, trial: Trial, recipe: Recipe) -> Scenario | None:
     """The shortest form of a killing run that tells its bug from the others."""
-    program = programs[frozenset((bug,))]
+    program = programs[frozenset((recipe.kills,))]
     run = simulate(program, trial.scenario, digest=False)
     if run.violation is None:
         return None
@@ -64,7 +81,7 @@ def story(programs: Programs, trial: Trial, bug: str) -> Scenario | None:
         trial.scenario, scheduler=Choice("replay"), faults=(), heal=None, script=record(program, trial.scenario)
     )
     for form in (shrunk.scenario, whole) if shrunk is not None else (whole,):
-        if tells(programs, bug, tolerant(form)):
+        if tells(programs, recipe.kills, tolerant(form), recipe.despite):
             return tolerant(form)
     return None
 
@@ -75,7 +92,7 @@ def stories(task: Task, all_trials: Sequence[Trial]) -> Iterator[dict[str, Any]]
         those = [trial for trial in all_trials if trial.run.recipe == recipe.name and recipe.kind == "kill"]
         made = 0
         for trial in those:
-            found = story(programs, trial, recipe.kills) if made < STORIES else None
+            found = story(programs, trial, recipe) if made < STORIES else None
             if found is not None:
                 made += 1
                 yield {
@@ -93,7 +110,7 @@ def plain(step: Step) -> dict[str, Any]:
     """A step as the kit reads it."""
     match step.do:
         case "deliver":
-            about = {"from": step.src, "message": step.message, "age": step.age}
+            about = {"from": step.src, "message": step.message, "age": step.age, "again": step.again}
         case "timeout":
             about = {"timer": step.timer}
         case "request":
@@ -103,7 +120,8 @@ def plain(step: Step) -> dict[str, Any]:
         case _:
             about = {}
     raw = {"do": step.do, "node": step.node, **about, "cut": step.cut, "kept": step.kept}
-    return {name: value for name, value in raw.items() if value not in (None, ()) and (name, value) != ("age", 0)}
+    defaults = {"age": 0, "again": False, "cut": None, "kept": ()}
+    return {name: value for name, value in raw.items() if name not in defaults or value != defaults[name]}
 
 
 def all_switches(task: Task, given: dict[str, Any]) -> dict[str, Any]:
@@ -113,9 +131,10 @@ def all_switches(task: Task, given: dict[str, Any]) -> dict[str, Any]:
 # -- Recipes -----------------------------------------------------------------------------------------
 
 
-def random_recipes(task: Task, using: Secret) -> Iterator[dict[str, Any]]:
+def random_recipes(task: Task, using: Secret, told: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """`told`: the recipes that have stories."""
     for recipe in task.recipe:
-        if recipe.kind == "kill":
+        if recipe.name in told:
             continue
         if recipe.scheduler["name"] not in SCHEDULERS:
             print(f"{recipe.name}: left out, for its scheduler {recipe.scheduler['name']}", file=sys.stderr)
@@ -141,7 +160,7 @@ def random_recipe(task: Task, recipe: Recipe, seeds: list[int]) -> dict[str, Any
         "heal": scenario.heal or 0,
         "horizon": scenario.horizon,
         "goals": recipe.goals,
-        "answers": recipe.answers // SHARE,
+        "answers": recipe.answers // SHARE if recipe.kind != "kill" else 0,
         "seeds": seeds,
     }
 
@@ -170,13 +189,19 @@ def dump(raw: dict[str, Any]) -> str:
 
 
 def export(task: Task, using: Secret) -> dict[str, Any]:
+    made = list(stories(task, trials(task, load_suite(task.name, using), using)))
     return {
         "schema": SCHEMA,
         "task": task.name,
         "protocol": task.protocol,
-        "random": list(random_recipes(task, using)),
-        "stories": list(stories(task, trials(task, load_suite(task.name, using), using))),
+        "random": list(random_recipes(task, using, recipes_of(made))),
+        "stories": made,
     }
+
+
+def recipes_of(made: Sequence[dict[str, Any]]) -> list[str]:
+    """Those that stories were made from."""
+    return [each["name"].split("/")[-2] for each in made]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -102,7 +102,7 @@ func (f *figure3) See(fact any) error {
 	case simkit.Replied:
 		return f.durability(x)
 	case simkit.Requested:
-		if f.facts.Healed() && x.Node == f.leaderOf[f.newestTerm()] {
+		if f.facts.HealedAt() >= 0 && x.Node == f.leaderOf[f.newestTerm()] {
 			f.asked = x.Node
 		}
 	case simkit.Restarted:
@@ -202,7 +202,7 @@ func (f *figure3) laterLeaders(node string) error {
 // durability: a command whose client has its answer is on the disks of a majority (§8; Fig. 2, persistent state).
 func (f *figure3) durability(x simkit.Replied) error {
 	f.answered = true
-	f.answeredLate = f.answeredLate || f.facts.Healed()
+	f.answeredLate = f.answeredLate || f.facts.HealedAt() >= 0
 	if command, ok := x.Command.(simkit.Command); ok && command.Op == "get" {
 		return nil // it changed nothing that could be lost
 	}

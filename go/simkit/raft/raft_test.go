@@ -11,17 +11,18 @@ import (
 type cluster struct {
 	*figure3
 	written, durable map[string]simkit.Image
-	healed           bool
+	healedAt         int64
 	err              error
 }
 
 func (c *cluster) Nodes() []string                  { return []string{"n1", "n2", "n3"} }
 func (c *cluster) Written(node string) simkit.Image { return c.written[node] }
 func (c *cluster) Durable(node string) simkit.Image { return c.durable[node] }
-func (c *cluster) Healed() bool                     { return c.healed }
+func (c *cluster) Now() int64                       { return 0 }
+func (c *cluster) HealedAt() int64                  { return c.healedAt }
 
 func newCluster() *cluster {
-	c := &cluster{written: map[string]simkit.Image{}, durable: map[string]simkit.Image{}}
+	c := &cluster{written: map[string]simkit.Image{}, durable: map[string]simkit.Image{}, healedAt: -1}
 	for _, node := range c.Nodes() {
 		c.durable[node] = image(0)
 		c.written[node] = image(0)
@@ -190,7 +191,7 @@ func TestProgressIsDueOnceALeaderWasAskedOrThereIsNone(t *testing.T) {
 		{"the leader has answered", false, func(c *cluster) { c.leads("n1", 0); ask(c, "n1"); c.answered("n1", "n2") }},
 	} {
 		c := newCluster()
-		c.healed = true
+		c.healedAt = 0
 		each.story(c)
 		if err := c.Progress(); (err != nil) != each.due || c.err != nil {
 			t.Errorf("%s: %v, %v", each.says, err, c.err)
