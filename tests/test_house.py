@@ -63,14 +63,14 @@ def test_the_wheel_carries_the_five_packages_and_nothing_beside_them(installed: 
 
 
 def test_an_installed_wheel_finds_the_data_of_its_commands(installed: Path) -> None:
-    for name in ("tasks", "dafny"):
+    for name in ("tasks", "dafny", "go"):
         code = f"from protosim import paths; print(paths.data({name!r}))"
         found = run([sys.executable, "-c", code], installed, {"PYTHONPATH": str(installed)})
         assert found.returncode == 0, found.stderr
         folder = Path(found.stdout.strip())
         assert folder.is_relative_to(installed)
         ours, theirs = (
-            sorted(path.relative_to(home) for kind in ("*.toml", "*.dfy") for path in home.rglob(kind))
+            sorted(path.relative_to(home) for kind in ("*.toml", "*.dfy", "*.go", "*.mod") for path in home.rglob(kind))
             for home in (ROOT / name, folder)
         )
         assert ours

@@ -1,0 +1,135 @@
+"""Each task that is known in Go: the reference solves it, and what falls short is told exactly what is missing."""
+
+import itertools
+
+import attrs
+import pytest
+
+from mutations import catalogue
+from mutations import golang as mutated
+from protosim.adapters.go import Go
+from protosim.program import reference as in_python
+from protosim.score import Result, golang, handed_out
+from protosim.score.suite import load_suite, load_task, secret, tasks, trials
+from protosim.score.twins import twins
+from tests.go.conftest import TASK, Judge
+from tests.score.candidates import shorten
+from tests.score.test_score import without_timings
+
+KNOWN = [name for name in tasks() if golang.is_known(load_task(name).protocol)]
+OTHERS = [name for name in KNOWN if name != TASK]  # tests/go/test_scores.py has that one
+
+
+def reference_of(task: str) -> str:
+    return golang.reference(load_task(task).protocol)
+
+
+def with_bugs(task: str, bugs: tuple[str, ...]) -> str:
+    known = catalogue.load(load_task(task).protocol)
+    return mutated.apply_all(reference_of(task), [known[bug] for bug in bugs])
+
+
+def changed(source: str) -> str:
+    """The source with an edit that the compiler cannot leave out, and that changes nothing."""
+    before, after = "Timeout(t step.Timer) {\n", 'Timeout(t step.Timer) {\n\tif t == "none" {\n\t\tpanic("none")\n\t}\n'
+    assert source.count(before) == 1
+    return source.replace(before, after)
+
+
+def short_of(task: str) -> list[tuple[str, ...]]:
+    """The bugs that a repair may leave; of an `impl` task one wrong body at a time."""
+    what = load_task(task)
+    sizes = range(1, len(what.bugs)) if what.kind == "fix" else [1]
+    return [left for size in sizes for left in itertools.combinations(what.bugs, size)]
+
+
+SHORT = [pytest.param(task, left, id=f"{task}-{'+'.join(left)}") for task in OTHERS for left in short_of(task)]
+
+
+def unfixed(result: Result) -> set[str]:
+    return {bug for bug, state in result.bugs.items() if state == "unfixed"}
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_the_reference_in_go_solves_the_task_and_runs_to_the_byte_as_the_one_in_python(
+    judge: Judge, task: str
+) -> None:
+    what, using = load_task(task), secret()
+    result = judge(reference_of(task), task)
+    assert (result.status, result.stage, result.score, result.language) == ("ok", "scored", 1.0, "go")
+    assert (result.bugs, result.failures) == (dict.fromkeys(what.bugs, "fixed"), [])
+    suite = load_suite(task, using)
+    python = judge(in_python(what.protocol).source, task, ".py")
+    for trial in trials(what, suite, using)[::7]:
+        assert result.runs[trial.run.name]["digest"] == python.runs[trial.run.name]["digest"]
+
+
+@pytest.mark.parametrize(("task", "left"), SHORT)
+def test_a_partial_repair_or_a_wrong_body_in_go_scores_nothing_and_is_named(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, task: str, left: tuple[str, ...]
+) -> None:
+    shorten(monkeypatch, 2, ("kill",), task)
+    result = judge(with_bugs(task, left), task)
+    besides = {recipe.kills for recipe in load_task(task).recipe if not set(left).isdisjoint(recipe.despite)}
+    assert (result.stage, result.score, result.pass_rate) == ("below_min_pass_rate", 0, 0)
+    assert set(left) <= unfixed(result) <= {*left, *besides}
+    assert set(left) <= {failure["bug"] for failure in result.failures} <= {*left, *besides}
+
+
+@pytest.mark.parametrize(("task", "left"), [(task, left) for task in OTHERS for left in short_of(task) if not left[1:]])
+def test_a_bug_in_go_breaks_what_its_entry_in_the_catalogue_says(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, task: str, left: tuple[str, ...]
+) -> None:
+    shorten(monkeypatch, 2, ("kill",), task)
+    broken = {failure["invariant"] or failure["ending"] for failure in judge(with_bugs(task, left), task).failures}
+    assert broken & set(catalogue.load(load_task(task).protocol)[left[0]].breaks)
+
+
+NOTHING = {
+    "paxos": ("\tp.waiting.Set(op, command.(int))\n", "\tp.Refuse(op)\n"),
+    "raft_snapshots": ('step.Check("request_to_leader", r.role == leader),', 'step.Check("request_to_leader", false),'),
+    "transactions": ("\tif s.active.Len() < s.Switches.AtOnce {\n", "\tif s.active.Len() < 0 {\n"),
+    "two_phase_commit": ("\tif c.voting != 0 {\n\t\tc.Refuse(op)\n", "\tif c.voting >= 0 {\n\t\tc.Refuse(op)\n"),
+}
+SILENCE = ("\tswitch m := m.(type) {\n", "\tm = nil\n\tswitch m := m.(type) {\n")
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_a_repair_in_go_that_does_nothing_has_fixed_nothing(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    source = reference_of(task)
+    shorten(monkeypatch, 1, ("kill", "chaos", "live"), task)
+    for before, after in (NOTHING[load_task(task).protocol], SILENCE):
+        assert source.count(before) == 1
+        result = judge(source.replace(before, after), task)
+        assert (result.score, result.pass_rate) == (0, 0)
+        assert set(result.bugs.values()) == {"regressed"}
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_what_is_handed_out_in_go_scores_nothing_whatever_is_added_that_repairs_nothing(
+    tool: Go, judge: Judge, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    source = handed_out(task, "go")
+    assert tool.format(source) == source
+    assert "Holds()" not in source
+    for same in (source, "// Repaired.\n" + source, source + "\nfunc repaired() bool { return true }\n"):
+        assert (judge(same, task).stage, judge(same, task).score) == ("unmodified", 0)
+    shorten(monkeypatch, 1, ("kill", "chaos", "live"), task)
+    result = judge(changed(source), task)
+    assert (result.stage, result.score) == ("below_min_pass_rate", 0)
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_three_scores_of_a_candidate_in_go_are_the_same(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    shorten(monkeypatch, 1, ("kill",), task)
+    first, *others = [without_timings(judge(with_bugs(task, short_of(task)[-1]), task)) for _ in range(3)]
+    assert others == [first, first]
+
+
+@pytest.mark.parametrize(("protocol", "bug"), sorted({(load_task(t).protocol, b) for t in OTHERS for b in load_task(t).bugs}))
+def test_a_mutant_drifts_in_go_as_it_does_in_python(tool: Go, protocol: str, bug: str) -> None:
+    assert twins(protocol, [bug], runs=6).difference is None
