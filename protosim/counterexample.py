@@ -28,6 +28,8 @@ class Counterexample:
     scenario: Scenario
     mutants: tuple[str, ...] = ()
     source: str = ""  # the file that --source named, if it was not the protocol's own
+    worker: tuple[str, ...] = ()  # the command of --worker, run where it was run
+    project: str = ""  # the text of its projection
     code: str = ""  # that file's text with the mutants applied, so that a repair in place does not lose the story
     source_digest: str = ""  # of the text that was run, mutants applied
     invariant: str
@@ -52,6 +54,10 @@ class Counterexample:
 def recorded_program(saved: Counterexample) -> Program:
     """The code in which it was found: the saved text, or the protocol's own with its mutants."""
     protocol = saved.scenario.protocol
+    if saved.worker:
+        from protosim import remote
+
+        return remote.load(protocol, saved.worker, saved.project)
     if saved.code:
         return from_source(protocol, saved.code, mutants=saved.mutants, origin=saved.source)
     return load_program(protocol, saved.mutants)
@@ -63,8 +69,10 @@ def describe(program: Program, run: Run, found: dict[str, Any]) -> Counterexampl
     return Counterexample(
         scenario=run.scenario,
         mutants=program.mutants,
-        source=program.origin,
-        code=program.source if program.origin else "",
+        source="" if program.worker else program.origin,
+        worker=program.worker,
+        project=program.project,
+        code=program.source if program.origin and not program.worker else "",
         source_digest=source_digest(program),
         invariant=broken.invariant.name if broken else "",
         message=broken.sentence if broken else run.failure,

@@ -71,7 +71,8 @@ def compare(program: Program, scenario: Scenario) -> Difference | None:
 
     Raises RuntimeError if a process fails by itself.
     """
-    job = json.dumps({"name": program.name, "source": program.source, "scenario": cattrs.unstructure(scenario)})
+    about = {"name": program.name, "source": program.source, "worker": program.worker, "project": program.project}
+    job = json.dumps({**about, "scenario": cattrs.unstructure(scenario)})
     with contextlib.ExitStack() as stack:
         runs = [stack.enter_context(_process(job, seed, warm)) for seed, warm in zip(HASH_SEEDS, (0, 1), strict=True)]
         for a, b in itertools.zip_longest(*runs, fillvalue=OVER):
@@ -170,12 +171,20 @@ def _spell(effect: Effect) -> str:
     return f"{_VERBS.get(kind, kind)}({', '.join(map(spell, details))})"
 
 
+def _program(job: dict[str, Any]) -> Program:
+    if not job["worker"]:
+        return from_source(job["name"], job["source"])
+    from protosim import remote
+
+    return remote.load(job["name"], tuple(job["worker"]), job["project"])
+
+
 def main() -> None:
     """Read a job from stdin, write its events to stdout; with argument 1, run it once before."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)  # what a protocol prints is not an event
         job = json.load(sys.stdin)
-        program = from_source(job["name"], job["source"])
+        program = _program(job)
         scenario = cattrs.structure(job["scenario"], Scenario)
         if sys.argv[1] == "1":
             for _ in play(program, scenario):

@@ -121,8 +121,14 @@ class Parcel:
     source: str
     mutants: tuple[str, ...]
     origin: str
+    worker: tuple[str, ...] = ()
+    project: str = ""
 
     def program(self) -> Program:
+        if self.worker:
+            from protosim import remote
+
+            return remote.load(self.name, self.worker, self.project)
         plain = reference(self.name)
         if self.source == plain.source:
             return plain
@@ -130,7 +136,8 @@ class Parcel:
 
 
 def parcel(program: Program) -> Parcel:
-    return Parcel(program.name, program.source, program.mutants, program.origin)
+    made = Parcel(program.name, program.source, program.mutants, program.origin)
+    return attrs.evolve(made, worker=program.worker, project=program.project)
 
 
 def _chunk(sent: Parcel, wish: Wish, first: int, count: int) -> list[Trial]:

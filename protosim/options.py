@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import math
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from protosim.api import MS
 from protosim.errors import UserError
 from protosim.keys import Draw
 from protosim.plan import PORTFOLIO, Wish
-from protosim.program import Program, StateProgram, load, nearest
+from protosim.program import Program, StateProgram, load, nearest, reference
 from protosim.run import make_fault, make_schedule, make_switches
 from protosim.scenario import Choice
 
@@ -76,6 +77,15 @@ def add_program(parser: argparse.ArgumentParser, *, nargs: str | None = None) ->
     parser.add_argument("--source", metavar="FILE", help="an edited copy of the protocol's file to run instead")
 
 
+def add_worker(parser: argparse.ArgumentParser) -> None:
+    """--worker, --project: whose nodes are run."""
+    parser.add_argument(
+        "--worker", metavar="COMMAND",
+        help="a program of yours that holds the nodes and speaks the step protocol (docs/step-protocol.md); trusted",
+    )  # fmt: skip
+    parser.add_argument("--project", metavar="FILE", help="what its messages and durable fields are in the protocol")
+
+
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     """What decides a run, and bounds."""
     add = parser.add_argument
@@ -105,7 +115,29 @@ def add_bounds(parser: argparse.ArgumentParser, runs: str, events: str, budget: 
 
 
 def program_of(args: argparse.Namespace) -> Program:
-    return load(args.protocol, args.mutant, args.source)
+    """Raises UserError for what does not exist, or does not go together."""
+    worker, project = getattr(args, "worker", None), getattr(args, "project", None)
+    if project is not None and worker is None:
+        raise UserError("--project says what a program's names are in the protocol: name the program with --worker.")
+    if worker is None:
+        return load(args.protocol, args.mutant, args.source)
+    if args.mutant or args.source:
+        raise UserError("--worker brings its own code: it does not go together with --mutant or --source.")
+    return remote_program(args.protocol, worker, project)
+
+
+def remote_program(protocol: str, worker: str, project: str | None) -> Program:
+    """The protocol with its nodes in this program. Raises UserError."""
+    from protosim import projection, remote
+
+    try:
+        command = tuple(shlex.split(worker))
+    except ValueError as error:
+        raise UserError(f"--worker {brief(worker)!r} is no command line: {error}.") from None
+    if not command:
+        raise UserError("--worker needs a command, for example --worker './my-host --flag'.")
+    text = projection.load(project, reference(protocol)).text if project else ""
+    return remote.load(protocol, command, text)
 
 
 def wish_of(args: argparse.Namespace, program: Program) -> Wish:

@@ -32,7 +32,9 @@ class Program:
     spec: ProtocolSpec  # the reference's, with this source's node, disk, switches and application
     classes: dict[str, Any]  # every value class of the module, by name
     mutants: tuple[str, ...] = ()
-    origin: str = ""  # the file that --source named
+    origin: str = ""  # the file that --source named, or the command of --worker
+    worker: tuple[str, ...] = ()  # the command of a program that holds the nodes: see protosim.remote
+    project: str = ""  # the text of its projection
 
 
 @functools.cache

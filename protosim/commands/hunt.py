@@ -23,6 +23,7 @@ from protosim.options import (
     add_bounds,
     add_program,
     add_scenario,
+    add_worker,
     bounds_of,
     program_of,
     subject,
@@ -42,6 +43,7 @@ UNREPEATABLE = "The protocol is not deterministic, so nothing that it does can b
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
+    add_worker(parser)
     add_scenario(parser)
     add_bounds(
         parser,
@@ -78,7 +80,8 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
 
 
 def default_name(program: Program, seed: int) -> str:
-    about = [m.removeprefix(f"{program.name}.") for m in program.mutants] or [Path(program.origin).stem]
+    origin = program.worker[-1] if program.worker else program.origin
+    about = [m.removeprefix(f"{program.name}.") for m in program.mutants] or [Path(origin).stem]
     words = re.sub(r"[^\w.]+", "-", "-".join([program.name, *filter(None, about)]))
     return f"counterexample-{words[:100]}-{seed}.json"
 

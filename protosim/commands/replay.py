@@ -11,6 +11,8 @@ from typing import Any
 
 from protosim import counterexample, files
 from protosim.counterexample import Counterexample, describe, recorded_program
+from protosim.errors import UserError
+from protosim.options import add_worker, remote_program
 from protosim.output import Answer, Output, Status
 from protosim.program import Program, load
 from protosim.replay import Replayed, replay
@@ -23,12 +25,13 @@ STATUS: dict[str, Status] = {"same": "violation", "other": "violation", "gone": 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file that `protosim hunt` has saved")
     parser.add_argument("--source", metavar="FILE", help="an edited copy of the protocol's file to replay on instead")
+    add_worker(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the run as it went this time")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
     saved = counterexample.load(Path(args.file))
-    program = load(saved.scenario.protocol, source=args.source) if args.source else recorded_program(saved)
+    program = _program(saved, args)
     if args.output:
         files.require_writable(Path(args.output))
     replayed = replay(saved, program)
@@ -38,6 +41,15 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     if args.output:
         data["counterexample"] = _save(saved, replayed, program, Path(args.output), out)
     return Answer(STATUS[replayed.outcome], data)
+
+
+def _program(saved: Counterexample, args: argparse.Namespace) -> Program:
+    """The code to replay on."""
+    if args.worker:
+        return remote_program(saved.scenario.protocol, args.worker, args.project)
+    if args.project:
+        raise UserError("--project goes with --worker, which names the program.")
+    return load(saved.scenario.protocol, source=args.source) if args.source else recorded_program(saved)
 
 
 def preserved(saved: Counterexample, program: Program) -> float | None:

@@ -17,6 +17,7 @@ from protosim.options import (
     add_bounds,
     add_program,
     add_scenario,
+    add_worker,
     program_of,
     spell_choice,
     spell_switches,
@@ -33,6 +34,7 @@ from protosim.world import Broken
 
 def options(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
+    add_worker(parser)
     add_scenario(parser)
     add_bounds(
         parser,
