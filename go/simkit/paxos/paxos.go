@@ -6,6 +6,7 @@ package paxos
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"protosim/simkit"
@@ -152,12 +153,7 @@ func (v *voting) refusalsAreTrue(node string, m Nack) error {
 }
 
 func (v *voting) isProposed(ballot Ballot) bool {
-	for _, p := range v.proposed {
-		if p.Ballot == ballot {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.proposed, func(p Proposal) bool { return p.Ballot == ballot })
 }
 
 func (v *voting) propose(m Proposal) {
@@ -215,7 +211,12 @@ func (v *voting) accepted(node string, before any) error {
 }
 
 func (v *voting) vote(node string, vote Proposal) {
-	v.votes[node] = append(v.votes[node], vote)
+	again := slices.IndexFunc(v.votes[node], func(p Proposal) bool { return p.Ballot == vote.Ballot })
+	if again >= 0 {
+		v.votes[node][again] = vote
+	} else {
+		v.votes[node] = append(v.votes[node], vote)
+	}
 	v.choose(vote)
 }
 
@@ -223,11 +224,8 @@ func (v *voting) vote(node string, vote Proposal) {
 func (v *voting) choose(vote Proposal) {
 	voters := 0
 	for _, node := range v.facts.Nodes() {
-		for _, each := range v.votes[node] {
-			if each == vote {
-				voters++
-				break
-			}
+		if slices.Contains(v.votes[node], vote) {
+			voters++
 		}
 	}
 	if v.isMajority(voters) && (v.chosen == nil || vote.Ballot.compare(v.chosen.Ballot) < 0) {
