@@ -45,6 +45,7 @@ type Effect struct {
 	Number  int    // Store, Apply, Restore: index. Reset: base. SetTimer: shortest. Reply, Refuse: operation
 	Longest int    // SetTimer
 	Content any    // Send: the message. Apply: the command. Reply: the result. Restore: the state
+	Result  any    // Apply
 	Pairs   []Pair // Write
 	Entries []any  // Store, Reset
 
@@ -78,7 +79,7 @@ func (p *Protocol) answer(raw []byte) (effects []Effect, refused [][]string, err
 	return effects, refused, nil
 }
 
-// fields of effects by kind: s a name, i a whole number from 0 on, v any value, l a log's entries, p pairs.
+// fields of effects by kind: s a name, i a whole number from 0 on, v and x any value, l a log's entries, p pairs.
 var fieldsOf = map[int]string{
 	Send: "sv", Write: "p", Store: "sil", Sync: "", SetTimer: "sij", Cancel: "s", Apply: "ivx", Reply: "iv", Refuse: "i",
 	Restore: "iv", Reset: "sil",
@@ -122,8 +123,8 @@ func (p *Protocol) setField(e *Effect, field rune, raw any) (err error) {
 		e.Longest, err = p.whole(raw)
 	case 'v':
 		e.Content, err = p.any(raw)
-	case 'x': // the result that a node claims: its replies are what counts
-		_, err = p.any(raw)
+	case 'x':
+		e.Result, err = p.any(raw)
 	case 'l':
 		e.Entries, err = p.entries(e.Name, raw)
 	case 'p':

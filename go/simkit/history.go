@@ -1,7 +1,6 @@
 package simkit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -23,7 +22,7 @@ func linearizable(operations []*operation) error {
 		}
 	}
 	for _, o := range operations {
-		if o == nil || o.refused {
+		if o == nil || o.refused() {
 			continue
 		}
 		c, ok := o.command.(Command)
@@ -98,16 +97,4 @@ func (c configuration) successors(operations []*operation) (found []configuratio
 		found = append(found, next)
 	}
 	return found, false
-}
-
-// String spells an operation for a person.
-func (o *operation) String() string {
-	switch {
-	case o.returned > 0:
-		return fmt.Sprintf("%v: %v", o.command, o.result)
-	case o.refused:
-		return fmt.Sprintf("%v: refused", o.command)
-	default:
-		return fmt.Sprintf("%v: no answer", o.command)
-	}
 }

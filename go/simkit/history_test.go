@@ -3,11 +3,11 @@ package simkit
 import "testing"
 
 func put(value, invoked, returned int, before any) *operation {
-	return &operation{command: Command{"put", "x", value}, invoked: invoked, returned: returned, result: before}
+	return &operation{asked: []int{0}, command: Command{"put", "x", value}, invoked: invoked, returned: returned, result: before}
 }
 
 func get(invoked, returned int, found any) *operation {
-	return &operation{command: Command{"get", "x", 0}, invoked: invoked, returned: returned, result: found}
+	return &operation{asked: []int{0}, command: Command{"get", "x", 0}, invoked: invoked, returned: returned, result: found}
 }
 
 func TestAnOrderExplainsWhatClientsSawOrNot(t *testing.T) {
@@ -28,9 +28,9 @@ func TestAnOrderExplainsWhatClientsSawOrNot(t *testing.T) {
 		{"it is not carried out twice", false, []*operation{put(1, 1, 0, nil), get(2, 3, 1), put(2, 4, 5, 1), get(6, 7, 1)}},
 		{"it was not asked for yet", false, []*operation{get(1, 2, 1), put(1, 3, 0, nil)}},
 		{"a refused write was carried out", false,
-			[]*operation{{command: Command{"put", "x", 1}, invoked: 1, refused: true}, get(2, 3, 1)}},
+			[]*operation{{asked: []int{0}, command: Command{"put", "x", 1}, invoked: 1, refusals: 1}, get(2, 3, 1)}},
 		{"keys are objects of their own", true,
-			[]*operation{put(1, 1, 2, nil), {command: Command{"get", "y", 0}, invoked: 3, returned: 4}}},
+			[]*operation{put(1, 1, 2, nil), {asked: []int{0}, command: Command{"get", "y", 0}, invoked: 3, returned: 4}}},
 	} {
 		if err := linearizable(each.operations); (err == nil) != each.explained {
 			t.Errorf("%s: %v", each.says, err)

@@ -33,7 +33,8 @@ type Protocol struct {
 	Fields    map[string]any // of a disk: what a new one holds; nil for what may be null
 	Logs      map[string]any // of a disk: a zero entry
 	Workload  func(op int, bits uint64) any
-	Registers bool // whether clients must have seen a register map
+	Registers bool   // whether clients must have seen a register map
+	Retries   string // the switch with which clients ask again, perhaps another node; "" for never
 	Watch     func(f Facts) Observer
 	// Malformed is what no node that follows the protocol sends, and all must refuse: who sees a message of this kind may
 	// make it up. nil for nothing.
@@ -45,8 +46,9 @@ type Facts interface {
 	Nodes() []string
 	Written(node string) Image // with everything that the node wrote, synced or not
 	Durable(node string) Image // as a crash that keeps nothing unsynced would leave it
-	Now() int64                // microseconds
-	HealedAt() int64           // when the faults ended for good; -1 if they have not
+	Up(node string) bool
+	Now() int64      // microseconds
+	HealedAt() int64 // when the faults ended for good; -1 if they have not
 }
 
 // Observer is history variables, and invariants over them.
@@ -86,9 +88,9 @@ type (
 	}
 	// Applied: its application executed the command at Index (from 1).
 	Applied struct {
-		Node    string
-		Index   int
-		Command any
+		Node            string
+		Index           int
+		Command, Result any
 	}
 	// Restored: its application was set to what the commands up to Index make.
 	Restored struct {

@@ -51,7 +51,7 @@ func (w *world) play(step *Step) (bool, error) {
 		}
 	case step.Do == "timeout" && runs:
 		return w.timeOut(place, step.Timer), nil
-	case step.Do == "request" && n.up && !w.knows(step.Op):
+	case step.Do == "request" && n.up && (w.retries || !w.knows(step.Op)):
 		command, err := w.command(step.Command)
 		if err != nil {
 			return false, err

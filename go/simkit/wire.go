@@ -10,7 +10,7 @@ import (
 
 // What a worker sends is bytes. Here they become values of the types that a Protocol names, or an error with a sentence.
 //
-// On the wire a struct is ["Name", field, ...], a slice ["", item, ...], and an int, a string, a bool and null are
+// On the wire a struct is ["Name", field, ...], a slice or an array ["", item, ...], and an int, a string, a bool and null are
 // themselves. A field of the type any holds one of these.
 
 const deepest = 32 // of values in values
@@ -48,6 +48,8 @@ func (p *Protocol) value(raw any, kind reflect.Type, depth int) (reflect.Value, 
 		return made, p.setAny(made, raw, tag, depth)
 	case kind.Kind() == reflect.Slice && isList && tag == "":
 		made.Set(reflect.MakeSlice(kind, len(items), len(items)))
+		return made, p.setItems(made, items, depth)
+	case kind.Kind() == reflect.Array && isList && tag == "" && len(items) == kind.Len():
 		return made, p.setItems(made, items, depth)
 	case kind.Kind() == reflect.Struct && isList && tag == kind.Name() && len(items) == kind.NumField():
 		return made, p.setItems(made, items, depth)
@@ -122,7 +124,7 @@ func (p *Protocol) kind(name string) reflect.Type {
 func toWire(x any) any {
 	v := reflect.ValueOf(x)
 	switch v.Kind() {
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		list := []any{""}
 		for i := range v.Len() {
 			list = append(list, toWire(v.Index(i).Interface()))

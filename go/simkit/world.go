@@ -64,13 +64,16 @@ type node struct {
 
 // operation is what a client asked.
 type operation struct {
-	node     int
+	asked    []int // nodes: one for each time
 	command  any
 	invoked  int // event number
 	returned int // event number; 0 for never
 	result   any
-	refused  bool // it certainly took no effect
+	refusals int
 }
+
+// refused says whether it certainly took no effect.
+func (o *operation) refused() bool { return o.refusals == len(o.asked) }
 
 // world is one run: the schedule, the network, disks and crashes. What the nodes do is told to it.
 type world struct {
@@ -90,6 +93,7 @@ type world struct {
 	faults     []Fault
 	repeats    map[uint64]uint64
 	operations []*operation
+	retries    bool
 	believed   int // who answered last; -1 for nobody
 	answers    int
 	healedAt   int64   // -1 for not yet
@@ -102,6 +106,7 @@ type world struct {
 
 func newWorld(p *Protocol, s *Scenario) *world {
 	w := &world{Scenario: s, protocol: p, repeats: map[uint64]uint64{}, believed: -1, faults: s.Faults, healedAt: -1}
+	w.retries = p.Retries != "" && s.Switches[p.Retries] == true
 	for i := range s.Nodes {
 		w.ids = append(w.ids, fmt.Sprintf("n%d", i+1))
 		image := Image{Fields: maps.Clone(p.Fields), Logs: map[string]Log{}}
@@ -130,6 +135,8 @@ func (w *world) Nodes() []string { return w.ids }
 func (w *world) Written(name string) Image { return w.nodes[w.place(name)].disk.written }
 
 func (w *world) Durable(name string) Image { return w.nodes[w.place(name)].disk.durable }
+
+func (w *world) Up(name string) bool { return w.nodes[w.place(name)].up }
 
 func (w *world) Now() int64 { return w.now }
 
@@ -182,7 +189,7 @@ func (w *world) take(e entry) (found bool, err error) {
 	case request:
 		w.nextRequest(e.number + 1)
 		if target := w.whom(e.number); w.nodes[target].up {
-			return true, w.ask(target, e.number, w.protocol.Workload(e.number, draw(w.Seed, "command", uint64(e.number))))
+			return true, w.askSomething(target, e.number)
 		}
 		w.believed = -1
 	case comesBack:
@@ -222,12 +229,16 @@ func (w *world) timeOut(node int, timer string) bool {
 	return w.happen(node, "has the timeout "+timer, timeout, timer)
 }
 
+// ask is a client that asks the node for the command, perhaps once more.
 func (w *world) ask(node, op int, command any) error {
 	for len(w.operations) <= op {
 		w.operations = append(w.operations, nil)
 	}
 	w.happen(node, fmt.Sprintf("is asked for %v", command), request, op, toWire(command))
-	w.operations[op] = &operation{node: node, command: command, invoked: w.events}
+	if w.operations[op] == nil {
+		w.operations[op] = &operation{command: command, invoked: w.events}
+	}
+	w.operations[op].asked = append(w.operations[op].asked, node)
 	return w.observer.See(Requested{w.ids[node], op, command})
 }
 
@@ -272,6 +283,31 @@ func (w *world) crash(node int, kept []Kept) {
 func (w *world) nextRequest(op int) {
 	gap := around(draw(w.Seed, "gap", uint64(op)), w.Schedule.requestGap())
 	w.push(entry{due: w.now + gap, kind: request, number: op})
+}
+
+func (w *world) askSomething(node, op int) error {
+	bits := draw(w.Seed, "command", uint64(op))
+	if again := w.unanswered(draw(w.Seed, "again", uint64(op))); again > 0 {
+		return w.ask(node, again, w.operations[again].command)
+	}
+	return w.ask(node, op, w.protocol.Workload(op, bits))
+}
+
+// unanswered is, one time in three, one of the last eight operations, if it has no answer: its client asks again. Else 0.
+func (w *world) unanswered(bits uint64) int {
+	var latest []int
+	for op := len(w.operations) - 1; op > 0 && len(latest) < 8; op-- {
+		if w.operations[op] != nil {
+			latest = append(latest, op)
+		}
+	}
+	if !w.retries || bits%3 > 0 || len(latest) == 0 {
+		return 0
+	}
+	if op := latest[bits/3%uint64(len(latest))]; w.operations[op].returned == 0 {
+		return op
+	}
+	return 0
 }
 
 // whom a client asks: most of the time who answered last.
@@ -335,14 +371,14 @@ func (w *world) carryOut(e *Effect) error {
 	case Cancel:
 		delete(n.timers, e.Name)
 	case Apply:
-		return w.observer.See(Applied{name, e.Number, e.Content})
+		return w.observer.See(Applied{name, e.Number, e.Content, e.Result})
 	case Restore:
 		return w.observer.See(Restored{name, e.Number, e.Content})
 	case Reply:
 		return w.reply(e.Number, e.Content)
 	case Refuse:
 		if o := w.operation(e.Number); o != nil && o.returned == 0 {
-			o.refused = true
+			o.refusals = min(o.refusals+1, len(o.asked))
 			w.believed = -1
 		}
 	}
@@ -351,10 +387,10 @@ func (w *world) carryOut(e *Effect) error {
 
 // operation that the node was asked for; nil for none.
 func (w *world) operation(op int) *operation {
-	if op >= len(w.operations) || w.operations[op] == nil || w.operations[op].node != w.at {
-		return nil
+	if op < len(w.operations) && w.operations[op] != nil && slices.Contains(w.operations[op].asked, w.at) {
+		return w.operations[op]
 	}
-	return w.operations[op]
+	return nil
 }
 
 func (w *world) reply(op int, result any) error {
@@ -362,7 +398,7 @@ func (w *world) reply(op int, result any) error {
 	if o == nil {
 		return fmt.Errorf("%s answered operation %d, which no client asked of it", w.ids[w.at], op)
 	}
-	if o.returned > 0 || o.refused {
+	if o.returned > 0 || o.refused() {
 		return nil
 	}
 	o.returned, o.result, w.believed = w.events, result, w.at

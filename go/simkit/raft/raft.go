@@ -41,52 +41,93 @@ var Protocol = simkit.Protocol{
 	Logs:      map[string]any{"log": Entry{}},
 	Workload:  simkit.PutsAndGets,
 	Registers: true,
-	Watch:     func(f simkit.Facts) simkit.Observer { return newFigure3(f) },
+	Watch:     func(f simkit.Facts) simkit.Observer { return NewFigure3(f, core{}) },
 }
 
-// figure3 is the paper's properties. Leadership is known by AppendEntries, commitment by the first time that an entry is
+// View is how a disk is read: an extension of the core has a view of its own.
+type View interface {
+	// Before is the term and the index of the entry before the first in the log.
+	Before(image simkit.Image) (term, index int)
+	// Entry at an index, if it is there.
+	Entry(image simkit.Image, index int) (Entry, bool)
+	// Whole is all entries, from index 1 on.
+	Whole(image simkit.Image) []Entry
+	// Asks says whether the entry holds what the client asks by this operation.
+	Asks(entry Entry, op int, command any) bool
+}
+
+type core struct{}
+
+func (core) Before(simkit.Image) (term, index int) { return 0, 0 }
+
+func (core) Entry(image simkit.Image, index int) (Entry, bool) {
+	if log := Log(image); index <= len(log) {
+		return log[index-1].(Entry), true
+	}
+	return Entry{}, false
+}
+
+func (core) Whole(image simkit.Image) (all []Entry) {
+	for _, each := range Log(image) {
+		all = append(all, each.(Entry))
+	}
+	return all
+}
+
+func (core) Asks(entry Entry, op int, command any) bool { return entry.Command == command }
+
+// Log is what lies in the log of a disk.
+func Log(image simkit.Image) []any { return image.Logs["log"].Entries }
+
+// Figure3 is the paper's properties. Leadership is known by AppendEntries, commitment by the first time that an entry is
 // applied.
-type figure3 struct {
-	facts        simkit.Facts
+type Figure3 struct {
+	Facts     simkit.Facts
+	Committed []Commitment // by index - 1
+	AppliedBy map[string]int
+
+	view         View
 	leaderOf     map[int]string     // by term
 	reigns       []reign            // in the order in which they began
 	entryAt      map[place]ancestry // everywhere and ever
-	committed    []commitment       // by index - 1
-	appliedBy    map[string]int
-	acknowledged int    // the last index whose client has its answer
-	asked        string // since the faults ended, as the leader
-	answered     bool   // a client got an answer
-	answeredLate bool   // since the faults ended
+	acknowledged int                // the last index whose client has its answer
+	asked        string             // since the faults ended, as the leader
+	answered     bool               // a client got an answer
+	answeredLate bool               // since the faults ended
+}
+
+// Commitment is an entry, and the term in which it was first applied.
+type Commitment struct {
+	Entry Entry
+	Term  int
 }
 
 type (
 	reign struct {
 		term   int
 		leader string
-		log    []any // when it first led
+		log    []Entry // when it first led
 	}
 	place    struct{ index, term int }
 	ancestry struct {
 		before  int // the term of the entry before it
 		command any
 	}
-	commitment struct {
-		entry Entry
-		term  int // in which it was first applied
-	}
 )
 
-func newFigure3(f simkit.Facts) *figure3 {
-	return &figure3{
-		facts:     f,
+// NewFigure3 watches a run.
+func NewFigure3(f simkit.Facts, view View) *Figure3 {
+	return &Figure3{
+		Facts:     f,
+		AppliedBy: map[string]int{},
+		view:      view,
 		leaderOf:  map[int]string{},
 		entryAt:   map[place]ancestry{},
-		appliedBy: map[string]int{},
 	}
 }
 
 // See takes one more fact.
-func (f *figure3) See(fact any) error {
+func (f *Figure3) See(fact any) error {
 	switch x := fact.(type) {
 	case simkit.Sent:
 		if m, ok := x.Message.(AppendEntries); ok {
@@ -96,18 +137,18 @@ func (f *figure3) See(fact any) error {
 		if err := f.leaderAppendOnly(x); err != nil {
 			return err
 		}
-		return f.logMatching(x.Node, x.Index)
+		return f.LogMatching(x.Node, x.Index)
 	case simkit.Applied:
 		return f.stateMachineSafety(x)
 	case simkit.Replied:
 		return f.durability(x)
 	case simkit.Requested:
-		if f.facts.HealedAt() >= 0 && x.Node == f.leaderOf[f.newestTerm()] {
+		if f.Facts.HealedAt() >= 0 && x.Node == f.leaderOf[f.newestTerm()] {
 			f.asked = x.Node
 		}
 	case simkit.Restarted:
-		f.appliedBy[x.Node] = 0 // the application is volatile: it applies again from the start
-		if err := f.logMatching(x.Node, 0); err != nil || f.acknowledged == 0 {
+		f.AppliedBy[x.Node] = 0 // the application is volatile: it applies again from the start
+		if err := f.LogMatching(x.Node, 0); err != nil || f.acknowledged == 0 {
 			return err
 		}
 		return f.onMajority(f.acknowledged, x.Node+" restarted")
@@ -116,44 +157,45 @@ func (f *figure3) See(fact any) error {
 }
 
 // leads: Election Safety (§5.2) and Leader Completeness (§5.4).
-func (f *figure3) leads(node string, term int) error {
+func (f *Figure3) leads(node string, term int) error {
 	if leader, known := f.leaderOf[term]; known {
 		if leader != node {
 			return simkit.Break("election_safety", "%s and %s both lead term %d", leader, node, term)
 		}
 		return nil
 	}
-	log := f.log(node)
+	log := f.view.Whole(f.Facts.Written(node))
 	f.leaderOf[term], f.reigns = node, append(f.reigns, reign{term, node, log})
-	for i, c := range f.committed {
-		if c.term < term && !holds(log, i+1, c.entry) {
+	for i, c := range f.Committed {
+		if c.Term < term && !holds(log, i+1, c.Entry) {
 			return simkit.Break("leader_completeness", "%s leads term %d without entry %d, %v, committed in term %d",
-				node, term, i+1, c.entry, c.term)
+				node, term, i+1, c.Entry, c.Term)
 		}
 	}
 	return nil
 }
 
 // leaderAppendOnly: a leader never overwrites or deletes entries in its log (§5.3).
-func (f *figure3) leaderAppendOnly(x simkit.Stored) error {
-	term := f.term(x.Node)
-	if len(x.Removed) > 0 && f.leaderOf[term] == x.Node {
+func (f *Figure3) leaderAppendOnly(x simkit.Stored) error {
+	if len(x.Removed) > 0 && f.Leads(x.Node) {
+		_, dropped := f.view.Before(f.Facts.Written(x.Node))
 		return simkit.Break("leader_append_only", "%s leads term %d and removed entry %d, %v, from its own log",
-			x.Node, term, x.Index+1, x.Removed[0])
+			x.Node, f.term(x.Node), dropped+x.Index+1, x.Removed[0])
 	}
 	return nil
 }
 
-// logMatching: logs that agree on an entry's index and term agree on all entries up to it (§5.3).
-func (f *figure3) logMatching(node string, index int) error {
-	log := f.log(node)
-	before := 0
+// LogMatching: logs that agree on an entry's index and term agree on all entries up to it (§5.3). It looks at what comes
+// after the first so many.
+func (f *Figure3) LogMatching(node string, index int) error {
+	log := Log(f.Facts.Written(node))
+	before, dropped := f.view.Before(f.Facts.Written(node))
 	if index > 0 {
 		before = log[index-1].(Entry).Term
 	}
 	for i, each := range log[index:] {
 		entry := each.(Entry)
-		here, at := ancestry{before, entry.Command}, place{index + i + 1, entry.Term}
+		here, at := ancestry{before, entry.Command}, place{dropped + index + i + 1, entry.Term}
 		if known, ok := f.entryAt[at]; ok && known != here {
 			return simkit.Break("log_matching", "entry %d of term %d at %s is %v after term %d, elsewhere %v after term %d",
 				at.index, at.term, node, here.command, here.before, known.command, known.before)
@@ -165,49 +207,48 @@ func (f *figure3) logMatching(node string, index int) error {
 }
 
 // stateMachineSafety: if a server applied an entry at an index, no server ever applies another there (§5.4.3).
-func (f *figure3) stateMachineSafety(x simkit.Applied) error {
+func (f *Figure3) stateMachineSafety(x simkit.Applied) error {
 	const name = "state_machine_safety"
-	if last := f.appliedBy[x.Node]; last+1 != x.Index {
+	if last := f.AppliedBy[x.Node]; last+1 != x.Index {
 		return simkit.Break(name, "%s applied entry %d right after entry %d", x.Node, x.Index, last)
 	}
-	f.appliedBy[x.Node] = x.Index
-	log := f.log(x.Node)
-	if x.Index > len(log) || log[x.Index-1].(Entry).Command != x.Command {
+	f.AppliedBy[x.Node] = x.Index
+	entry, found := f.view.Entry(f.Facts.Written(x.Node), x.Index)
+	if !found || entry.Command != x.Command {
 		return simkit.Break(name, "%s applied %v as entry %d, which its log does not hold", x.Node, x.Command, x.Index)
 	}
-	entry := log[x.Index-1].(Entry)
-	if x.Index <= len(f.committed) {
-		if first := f.committed[x.Index-1].entry; first != entry {
+	if x.Index <= len(f.Committed) {
+		if first := f.Committed[x.Index-1].Entry; first != entry {
 			return simkit.Break(name, "%s applied %v at index %d, where %v was applied", x.Node, entry, x.Index, first)
 		}
 		return nil
 	}
-	f.committed = append(f.committed, commitment{entry, f.term(x.Node)})
+	f.Committed = append(f.Committed, Commitment{entry, f.term(x.Node)})
 	return f.laterLeaders(x.Node)
 }
 
 // laterLeaders is Leader Completeness where the later leader was there before the entry was committed.
-func (f *figure3) laterLeaders(node string) error {
-	index := len(f.committed)
-	c := f.committed[index-1]
+func (f *Figure3) laterLeaders(node string) error {
+	index := len(f.Committed)
+	c := f.Committed[index-1]
 	for _, later := range f.reigns {
-		if later.term > c.term && !holds(later.log, index, c.entry) {
+		if later.term > c.Term && !holds(later.log, index, c.Entry) {
 			return simkit.Break("leader_completeness", "%s applied entry %d, %v, in term %d, but %s led term %d without it",
-				node, index, c.entry, c.term, later.leader, later.term)
+				node, index, c.Entry, c.Term, later.leader, later.term)
 		}
 	}
 	return nil
 }
 
 // durability: a command whose client has its answer is on the disks of a majority (§8; Fig. 2, persistent state).
-func (f *figure3) durability(x simkit.Replied) error {
+func (f *Figure3) durability(x simkit.Replied) error {
 	f.answered = true
-	f.answeredLate = f.answeredLate || f.facts.HealedAt() >= 0
+	f.answeredLate = f.answeredLate || f.Facts.HealedAt() >= 0
 	if command, ok := x.Command.(simkit.Command); ok && command.Op == "get" {
 		return nil // it changed nothing that could be lost
 	}
-	for index := f.appliedBy[x.Node]; index > 0; index-- {
-		if f.committed[index-1].entry.Command == x.Command {
+	for index := f.AppliedBy[x.Node]; index > 0; index-- {
+		if f.view.Asks(f.Committed[index-1].Entry, x.Op, x.Command) {
 			f.acknowledged = max(f.acknowledged, index)
 			return f.onMajority(index, x.Node+" answered its client")
 		}
@@ -215,15 +256,15 @@ func (f *figure3) durability(x simkit.Replied) error {
 	return simkit.Break("durability", "%s answered %v without having applied it", x.Node, x.Command)
 }
 
-func (f *figure3) onMajority(index int, event string) error {
-	wanted := f.committed[index-1].entry
+func (f *Figure3) onMajority(index int, event string) error {
+	wanted := f.Committed[index-1].Entry
 	var holders []string
-	for _, node := range f.facts.Nodes() {
-		if holds(f.facts.Durable(node).Logs["log"].Entries, index, wanted) {
+	for _, node := range f.Facts.Nodes() {
+		if entry, found := f.view.Entry(f.Facts.Durable(node), index); found && entry == wanted {
 			holders = append(holders, node)
 		}
 	}
-	if len(holders) > len(f.facts.Nodes())/2 {
+	if len(holders) > len(f.Facts.Nodes())/2 {
 		return nil
 	}
 	return simkit.Break("durability", "%s, but only the disks of %q hold entry %d, %v",
@@ -232,7 +273,7 @@ func (f *figure3) onMajority(index int, event string) error {
 
 // Progress: once the faults have ended, a leader is elected and commits what clients ask (§5.6; thesis §3.9). Clients
 // that try any server may miss the leader for long; but there should be one.
-func (f *figure3) Progress() error {
+func (f *Figure3) Progress() error {
 	leader, elected := f.leaderOf[f.newestTerm()]
 	if f.answeredLate || elected && f.asked != leader {
 		return nil
@@ -242,7 +283,7 @@ func (f *figure3) Progress() error {
 }
 
 // Reached knows the goals of Raft's recipes.
-func (f *figure3) Reached(goal string) bool {
+func (f *Figure3) Reached(goal string) bool {
 	switch goal {
 	case "leader_elected":
 		return len(f.leaderOf) > 0
@@ -254,17 +295,18 @@ func (f *figure3) Reached(goal string) bool {
 	return false
 }
 
-func (f *figure3) newestTerm() (newest int) {
-	for _, node := range f.facts.Nodes() {
+func (f *Figure3) newestTerm() (newest int) {
+	for _, node := range f.Facts.Nodes() {
 		newest = max(newest, f.term(node))
 	}
 	return newest
 }
 
-func (f *figure3) term(node string) int { return f.facts.Written(node).Fields["term"].(int) }
+func (f *Figure3) term(node string) int { return f.Facts.Written(node).Fields["term"].(int) }
 
-func (f *figure3) log(node string) []any { return f.facts.Written(node).Logs["log"].Entries }
+// Leads says whether the node is the leader of the term that it is in.
+func (f *Figure3) Leads(node string) bool { return f.leaderOf[f.term(node)] == node }
 
-func holds(log []any, index int, entry Entry) bool {
-	return index <= len(log) && log[index-1] == any(entry)
+func holds(log []Entry, index int, entry Entry) bool {
+	return index <= len(log) && log[index-1] == entry
 }

@@ -9,7 +9,7 @@ import (
 
 // cluster is three disks and what is seen of them, by hand.
 type cluster struct {
-	*figure3
+	*Figure3
 	written, durable map[string]simkit.Image
 	healedAt         int64
 	err              error
@@ -18,6 +18,7 @@ type cluster struct {
 func (c *cluster) Nodes() []string                  { return []string{"n1", "n2", "n3"} }
 func (c *cluster) Written(node string) simkit.Image { return c.written[node] }
 func (c *cluster) Durable(node string) simkit.Image { return c.durable[node] }
+func (c *cluster) Up(string) bool                   { return true }
 func (c *cluster) Now() int64                       { return 0 }
 func (c *cluster) HealedAt() int64                  { return c.healedAt }
 
@@ -27,7 +28,7 @@ func newCluster() *cluster {
 		c.durable[node] = image(0)
 		c.written[node] = image(0)
 	}
-	c.figure3 = newFigure3(c)
+	c.Figure3 = NewFigure3(c, core{})
 	return c
 }
 
