@@ -81,8 +81,13 @@ def try_run(program: Program, scenario: Scenario, index: int = 0) -> Trial:
             world.stop_on_warning = False
             run_to_end(world, host)
     except ProtocolFailure as failure:
-        return Trial(index, finish(world, str(failure)), world.events + forked, traceback.format_exc())
+        return Trial(index, finish(world, str(failure)), world.events + forked, trace_of(program))
     return Trial(index, finish(world), world.events + forked)
+
+
+def trace_of(program: Program) -> str:
+    """Where a handler raised; nothing of ours where that is in another program."""
+    return "" if program.worker else traceback.format_exc()
 
 
 def _search_on(program: Program, world: World, host: LocalHost) -> tuple[int, Run | None]:

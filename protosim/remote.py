@@ -23,6 +23,7 @@ from protosim.api import RESET, STORE, WRITE, Effect, Log, Node
 from protosim.errors import UserError
 from protosim.program import Program, reference
 from protosim.projection import Projection, parse
+from protosim.run import printable, spell_event
 from protosim.score import step
 from protosim.score.pool import TRUSTED, Launch, Pool, Worker
 from protosim.world import ProtocolFailure
@@ -34,15 +35,15 @@ CLIENTS = tuple(f"c{n}" for n in range(1, 10))
 class Link:
     """The program's processes, one a node, and the slots in them that are free."""
 
-    def __init__(self, program: Program, command: Sequence[str], projection: Projection) -> None:
-        self.pool = Pool(Launch(command, Path.cwd(), ""), TRUSTED)
+    def __init__(self, program: Program, launch: Launch, projection: Projection) -> None:
+        self.pool = Pool(launch, TRUSTED)
         atexit.register(self.pool.close)
         self.projection = projection
         self.reader = step.Reader(program.classes, program.spec.disk)
         self.free: list[int] = []
         self.slots = itertools.count()
         if wrong := self.pool.load():
-            raise UserError(f"{shlex.join(command)} does not speak the step protocol: {wrong}.")
+            raise UserError(f"{shlex.join(launch.command)} does not speak the step protocol: {wrong}.")
 
     def worker(self, node: str) -> Worker:
         return self.pool.worker(int(node[1:]) + (100 if node in CLIENTS else 0))
@@ -111,6 +112,15 @@ class Remote(Node[Any]):
 
     def _handle(self, kind: int, *details: Any, sender: str = "") -> None:
         """Send the event, and do what the answer says. Raises ProtocolFailure."""
+        try:
+            for effect in self._effects_of(kind, *details, sender=sender):
+                self._carry_out(effect)
+        except (ProtocolFailure, ValueError) as error:
+            what = spell_event((kind, *details))
+            raise ProtocolFailure(f"{error}, while {self.me} handled {printable(what)}") from None
+
+    def _effects_of(self, kind: int, *details: Any, sender: str) -> list[Effect]:
+        """What the program asks for. Raises ProtocolFailure, or ValueError for what is no effect."""
         slot, clock, number, *raw = step.event_to_wire(self.slot, self.now, kind, *details)
         raw = [self.LINK.projection.to_theirs(x, sender, self.me) for x in raw]
         self.past.append([slot, clock, number, *raw])
@@ -122,11 +132,8 @@ class Remote(Node[Any]):
             effects, refused = self.LINK.reader.read(answer, (*self.peers, self.me, *CLIENTS))
         except (TypeError, IndexError, KeyError):
             raise ProtocolFailure("an answer is a list of effects and a list of refusals") from None
-        except ValueError as error:
-            raise ProtocolFailure(str(error)) from None
-        for effect in effects:
-            self._carry_out(effect)
         api.refusals.extend(refused)
+        return effects
 
     def _ours(self, effect: Any) -> Any:
         """A raw effect in our names. Raises ValueError."""
@@ -173,16 +180,21 @@ class _Timers(dict[str, Any]):
         return fire
 
 
-@functools.cache
 def load(name: str, command: tuple[str, ...], project: str = "") -> Program:
     """The protocol with its nodes in this program, through the projection with this text.
 
     Raises UserError for what cannot be started or does not speak the step protocol.
     """
+    return _started(name, command, project, Path.cwd(), _identity(command, project))
+
+
+@functools.cache
+def _started(name: str, command: tuple[str, ...], project: str, folder: Path, identity: str) -> Program:
+    """One set of processes for one version of the program in one folder."""
     trusted = reference(name)
     projection = parse(project, trusted) if project else Projection()
     try:
-        link = Link(trusted, command, projection)
+        link = Link(trusted, Launch(command, folder, ""), projection)
     except OSError as error:
         raise UserError(f"{shlex.join(command)} cannot be started: {error.strerror}.") from None
     # The module is the reference's, where the classes of its messages are looked for; so are the handlers' names.
@@ -190,7 +202,7 @@ def load(name: str, command: tuple[str, ...], project: str = "") -> Program:
     made: Any = kind
     made.HANDLERS, made.TIMERS = trusted.spec.node.HANDLERS, _Timers()
     spec = attrs.evolve(trusted.spec, node=made, client=trusted.spec.client and made)
-    origin, identity = shlex.join(command), _identity(command, project)
+    origin = shlex.join(command)
     return attrs.evolve(trusted, source=identity, spec=spec, origin=origin, worker=command, project=project)
 
 

@@ -1,6 +1,5 @@
 """Surveys: runs of a plan one after the other, each observed, and what they amount to together."""
 
-import traceback
 from collections import Counter
 from collections.abc import Generator
 from hashlib import blake2b
@@ -9,7 +8,7 @@ from itertools import count
 import attrs
 
 from protosim.coverage import StateCounter
-from protosim.hunt import Parcel, parcel
+from protosim.hunt import Parcel, parcel, trace_of
 from protosim.output import Status
 from protosim.plan import Wish, plan
 from protosim.pool import in_order
@@ -36,7 +35,7 @@ def observe(program: Program, scenario: Scenario) -> Seen:
     try:
         run_to_end(world, host)
     except ProtocolFailure as failure:
-        return Seen(finish(world, str(failure)), counter.seen, traceback.format_exc())
+        return Seen(finish(world, str(failure)), counter.seen, trace_of(program))
     return Seen(finish(world), counter.seen)
 
 

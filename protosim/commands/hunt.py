@@ -249,7 +249,8 @@ def _nothing_broke(found: Found, data: dict[str, Any], out: Output) -> Answer:
     trial, status = found.trial, found.status
     if status == "error" and trial is not None:
         data["message"] = f"The protocol failed in {found.failures} of {found.runs} runs: {trial.run.failure}."
-        out.note(trial.trace.rstrip())
+        if trial.trace:
+            out.note(trial.trace.rstrip())
         out.note(data["message"])
         return Answer("error", data)
     reasons: list[str] = []

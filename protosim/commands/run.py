@@ -161,7 +161,8 @@ def _tell_outcome(total: Total, out: Output) -> None:
         out.verdict(status, f"{broken.invariant.title}: {broken.sentence} (event {broken.event}).")
         out.say("`protosim hunt` with the same options shortens it to a story.")
     elif total.failed is not None:
-        out.note(total.failed.trace.rstrip())
+        if total.failed.trace:
+            out.note(total.failed.trace.rstrip())
         out.note(f"The protocol failed: {total.failed.run.failure}.")
     elif status == "ok":
         out.verdict(status, "no invariant broke, and every goal was reached.")
