@@ -586,6 +586,9 @@ class Pbft(Participant):
         snapshot = Snapshot(self.executed, self.snapshot())
         self.disk.snapshots = (*self.disk.snapshots, snapshot)
         self.sync()
+        self.announce(snapshot)
+
+    def announce(self, snapshot: Snapshot) -> None:
         m = Checkpoint(snapshot.number, digest_of(snapshot.state), self.me)
         self.broadcast(m)
         self.count_checkpoint(m)
@@ -671,6 +674,9 @@ class Pbft(Participant):
             self.broadcast(FetchState(self.low))
         else:
             self.execute()
+        for snapshot in self.disk.snapshots:
+            if snapshot.number > self.low:  # the log stays full until it is stable
+                self.announce(snapshot)
 
     def say_again(self, p: PrePrepare) -> None:
         if self.me != self.primary:
@@ -942,7 +948,6 @@ class Section4(Observer):
         self.offers: dict[Slot, None] = {}  # by correct primaries
         self.prepares: dict[Slot, list[NodeId]] = {}  # who agreed so
         self.commits: dict[Slot, list[NodeId]] = {}
-        self.checkpoints: dict[tuple[Number, Digest], list[NodeId]] = {}
         self.view_changes: dict[View, list[NodeId]] = {}
         self.certain: dict[Number, list[Slot]] = {}  # may be committed-local somewhere
         self.proposed: dict[Number, list[Slot]] = {}  # a correct replica agreed to it
@@ -951,8 +956,16 @@ class Section4(Observer):
         self.highest: View = 0  # of these
         self.answered: list[NodeId] = []  # clients, since the healing
 
+    @property
+    def quorum(self) -> int:
+        """2f + 1"""
+        return 2 * most_liars(len(self.facts.replicas)) + 1
+
     def can_be_quorum(self, correct: list[NodeId]) -> bool:
-        return len(correct) + len(self.facts.liars) > 2 * most_liars(len(self.facts.replicas))
+        return len(correct) + len(self.facts.liars) >= self.quorum
+
+    def primary_of(self, view: View) -> NodeId:
+        return self.facts.replicas[view % len(self.facts.replicas)]
 
     # Execution.
 
@@ -1101,7 +1114,7 @@ class Section4(Observer):
     @always("A backup agrees to what the primary has proposed.", "§4.2: pre-prepare")
     @sent(Prepare)
     def proposed_by_the_primary(self, node: NodeId, dst: NodeId, m: Prepare) -> str | None:
-        primary = self.facts.replicas[m.view % len(self.facts.replicas)]
+        primary = self.primary_of(m.view)
         if primary in self.facts.liars or slot_of(m) in self.offers:
             return None
         return f"{node} agrees to {m}, which {primary} never proposed"
@@ -1112,11 +1125,16 @@ class Section4(Observer):
         self, node: NodeId, index: int, removed: tuple[Prepared, ...], added: tuple[Prepared, ...]
     ) -> str | None:
         for certificate in added:
-            p = certificate.pre_prepare
-            agreed = self.prepares.get(slot_of(p), [])
-            if not self.can_be_quorum(agreed):
-                return f"{node} prepared {p}, to which only {' '.join(agreed) or 'nobody'} agreed of the correct ones"
+            if not self.proves_prepared(certificate):
+                return f"{node} stores {certificate}, which proves nothing"
         return None
+
+    def proves_prepared(self, c: Prepared) -> bool:
+        """Whether it has the signatures of the primary and of 2f backups, and nothing else."""
+        p, primary = c.pre_prepare, self.primary_of(c.pre_prepare.view)
+        matching = is_genuine(p) and all(is_genuine(x) and slot_of(x) == slot_of(p) for x in c.prepares)
+        signers = {x.signer for x in c.prepares} | {primary}
+        return p.signer == primary and matching and len(signers) >= self.quorum
 
     @always("What is executed is committed by 2f + 1 replicas.", "§4.2: committed-local")
     @applied
@@ -1130,13 +1148,14 @@ class Section4(Observer):
     @wrote("proof")
     def stable_by_quorum(self, node: NodeId, before: dict[str, Any]) -> str | None:
         proof = self.facts.written(node).proof
-        if not proof or proof == before["proof"]:
+        if not proof or proof == before["proof"] or self.proves_stable(proof, proof[0].number):
             return None
-        for m in proof:
-            signers = self.checkpoints.get((m.number, m.digest), [])
-            if not self.can_be_quorum(signers):
-                return f"{node} takes checkpoint {m.number} for stable, by {' '.join(signers) or 'nobody'} and liars"
-        return None
+        return f"{node} takes checkpoint {proof[0].number} for stable, and {_brief(proof)} proves nothing"
+
+    def proves_stable(self, proof: tuple[Checkpoint, ...], number: Number) -> bool:
+        """Whether it has the signatures of 2f + 1 replicas for one state, and nothing else; or none is needed."""
+        matching = all(is_genuine(m) and (m.number, m.digest) == (number, proof[0].digest) for m in proof)
+        return (matching and len({m.signer for m in proof}) >= self.quorum) or (not proof and number == 0)
 
     @always("A new view begins when 2f + 1 replicas ask for it.", "§4.4")
     @wrote("new_view")
@@ -1148,16 +1167,18 @@ class Section4(Observer):
 
     @part_of(new_view_by_quorum)
     @wrote("new_view")
-    def new_view_by_true_certificates(self, node: NodeId, before: dict[str, Any]) -> str | None:
+    def new_view_of_its_primary(self, node: NodeId, before: dict[str, Any]) -> str | None:
         m = self.facts.written(node).new_view
         for x in m.view_changes:
-            stable = [signers for (number, _), signers in self.checkpoints.items() if number == x.number]
-            if x.number and not any(map(self.can_be_quorum, stable)):
-                return f"{node} enters view {m.view} by {x}, whose checkpoint cannot be stable yet"
-            for certificate in x.prepared:
-                if not self.can_be_quorum(self.prepares.get(slot_of(certificate.pre_prepare), [])):
-                    return f"{node} enters view {m.view} by {certificate}, which cannot have prepared"
-        return None
+            if not self.proves_view_change(x) or x.view != m.view:
+                return f"{node} enters view {m.view} by {x}, which proves nothing"
+        if is_genuine(m) and m.signer == self.primary_of(m.view):
+            return None
+        return f"{node} enters view {m.view}, and its primary never began it"
+
+    def proves_view_change(self, x: ViewChange) -> bool:
+        certified = all(self.proves_prepared(c) and x.number < c.pre_prepare.number for c in x.prepared)
+        return is_genuine(x) and certified and self.proves_stable(x.proof, x.number)
 
     @always("A new view carries over what its view changes show.", "§4.4: O")
     @wrote("new_view")
@@ -1229,9 +1250,6 @@ class Section4(Observer):
     def checkpoint_is_on_disk(self, node: NodeId, dst: NodeId, m: Checkpoint) -> str | None:
         if m.signer != node:
             return None
-        signers = self.checkpoints.setdefault((m.number, m.digest), [])
-        if node not in signers:
-            signers.append(node)
         states = {snapshot.number: snapshot.state for snapshot in self.facts.durable(node).snapshots}
         if m.number in states and digest_of(states[m.number]) == m.digest:
             return None
@@ -1277,6 +1295,11 @@ class Section4(Observer):
     def count_progress(self, node: NodeId, op: OpId, command: Any, result: object) -> None:
         if self.facts.healed_at is not None and node not in self.answered:
             self.answered.append(node)
+
+
+def is_genuine(m: Any) -> bool:
+    """Whether who is named has signed it."""
+    return bool(m.valid)
 
 
 def agreed_by(m: Any) -> tuple[PrePrepare | Prepare, ...]:

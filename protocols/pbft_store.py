@@ -29,7 +29,6 @@ from protocols.pbft import (
     NULL,
     RESEND,
     RESEND_INTERVAL,
-    Checkpoint,
     Client,
     Commit,
     FetchState,
@@ -154,17 +153,8 @@ class BftStore(Pbft):
     def ask_again(self) -> None:
         """Others may have executed what I wait for, and need no view change that would tell me of it."""
         super().ask_again()
-        self.announce_again()
         if self.switches.read_only and (self.pending or self.executed < self.disk.shown):
             self.broadcast(FetchDecisions(self.executed))
-
-    def announce_again(self) -> None:
-        """The network may have lost a CHECKPOINT, without which the log stays full. §4.3"""
-        for snapshot in self.disk.snapshots:
-            if snapshot.number > self.low:
-                m = Checkpoint(snapshot.number, digest_of(snapshot.state), self.me)
-                self.broadcast(m)
-                self.count_checkpoint(m)
 
     @on(FetchDecisions)
     def handle_fetch_decisions(self, src: NodeId, m: FetchDecisions) -> None:
