@@ -952,7 +952,7 @@ class Section4(Observer):
         self.certain: dict[Number, list[Slot]] = {}  # may be committed-local somewhere
         self.proposed: dict[Number, list[Slot]] = {}  # a correct replica agreed to it
         self.shown: dict[NodeId, dict[Number, View]] = {}  # the latest view of each replica's COMMITs
-        self.left: dict[NodeId, View] = {}  # the latest view that a replica has asked for
+        self.left: dict[NodeId, View] = {}  # the latest view in which a replica was, or for which it has asked
         self.highest: View = 0  # of these
         self.answered: list[NodeId] = []  # clients, since the healing
 
@@ -1177,7 +1177,9 @@ class Section4(Observer):
         return f"{node} enters view {m.view}, and its primary never began it"
 
     def proves_view_change(self, x: ViewChange) -> bool:
-        certified = all(self.proves_prepared(c) and x.number < c.pre_prepare.number for c in x.prepared)
+        shown = [c.pre_prepare for c in x.prepared]
+        fitting = all(p.number > x.number and p.view < x.view for p in shown)
+        certified = fitting and all(map(self.proves_prepared, x.prepared))
         return is_genuine(x) and certified and self.proves_stable(x.proof, x.number)
 
     @always("A new view carries over what its view changes show.", "§4.4: O")
@@ -1213,12 +1215,14 @@ class Section4(Observer):
                 return f"{node} asks for view {m.view} and does not show number {number}, committed in view {view}"
         return None
 
-    @always("Who has asked for a view agrees to nothing in earlier ones.", "§4.4")
+    @always("Who has asked for a view, or agreed in it, agrees to nothing in earlier ones.", "§4.2, §4.4")
     @sent(Prepare, Commit)
     def left_views_stay_left(self, node: NodeId, dst: NodeId, m: Any) -> str | None:
-        if m.signer != node or m.view >= self.left.get(node, 0):
+        if m.signer != node:
             return None
-        return f"{node} says {m}, and has asked for view {self.left[node]}"
+        before = self.left.get(node, 0)
+        self.left[node] = max(before, m.view)
+        return None if m.view >= before else f"{node} says {m}, and was in view {before}, or has asked for it"
 
     @always("Faulty replicas alone cannot make a correct one change views.", "§4.5.2")
     @sent(ViewChange)
