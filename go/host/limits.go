@@ -10,7 +10,7 @@ import (
 // limit what the process may use, as far as the system has such limits.
 func limit() {
 	for resource, most := range map[int]uint64{
-		syscall.RLIMIT_AS:     4 << 30, // bytes of address space, of which Go reserves much and uses little
+		syscall.RLIMIT_AS:     2 << 30, // bytes of address space: Go reserves half of it and uses little
 		syscall.RLIMIT_CPU:    60,      // seconds
 		syscall.RLIMIT_FSIZE:  0,       // bytes of a file
 		syscall.RLIMIT_CORE:   0,

@@ -25,7 +25,7 @@ from protosim.score.pool import Launch, Pool, protect
 from protosim.score.suite import Task
 
 SUFFIX = ".go"
-LIMITS = Limits(memory=4 << 30, processes=64)  # Go reserves much, uses little, and has threads of its own
+LIMITS = Limits(memory=2 << 30, processes=64)  # Go reserves half of it and uses little; it has threads of its own
 GATE = confined.Limits(seconds=60)
 ERRORS = 3  # of the compiler, in a sentence
 
