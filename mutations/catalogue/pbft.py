@@ -405,6 +405,14 @@ CHECKPOINTS = (
         edits=(Site("take_checkpoint", "drop-sync", "1"),),
     ),
     Mutation(
+        id="pbft.checkpoints_said_once",
+        title="A CHECKPOINT is sent once, when it is taken, though the network may lose it.",
+        kind=DriftKind.FORGOTTEN_RESET,
+        breaks=("progress_after_heal",),
+        clause="Liveness; the log has room again when a checkpoint is stable. §4.3, §4.5.2",
+        edits=(Replace("ask_again", "self.announce(snapshot)", "pass"),),
+    ),
+    Mutation(
         id="pbft.stabilize/drop-sync/1",
         title="The log is cut before the stable checkpoint that covers it is on disk.",
         kind=DriftKind.LOST_DURABILITY,

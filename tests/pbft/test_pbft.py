@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from protosim import checks
-from protosim.program import reference
+from protosim.program import load, reference
+from protosim.run import simulate
+from protosim.scenario import Choice, Scenario
 from tests.biting import but_goals, is_broken_by, sole_refusals
 
 BROKEN_BY = {
@@ -48,3 +50,29 @@ def test_each_invariant_but_goals_has_a_mutant() -> None:
 @pytest.mark.parametrize(("invariant", "mutant"), BROKEN_BY.items())
 def test_the_mutant_breaks_the_invariant(invariant: str, mutant: str) -> None:
     assert is_broken_by("pbft", invariant, mutant, by_itself=invariant in SHARPER_COMES_FIRST)
+
+
+LOST_CHECKPOINTS = Scenario(
+    protocol="pbft",
+    seed=486685092993202208,
+    nodes=4,
+    switches={"interval": 1, "patience": 2},
+    scheduler=Choice("fair", {"bound": 20_000, "request_every": 20_000}),
+    faults=(
+        Choice("clock_drift", {"bound_ppm": 10_000}),
+        Choice("crash", {"every": 400_000, "down": 400_000, "aim": 5}),
+        Choice("isolate_one", {"every": 2_000_000, "lasts": 200_000, "leader": 1000}),
+        Choice("partition_one_way", {"every": 600_000, "lasts": 600_000}),
+        Choice("partition_symmetric", {"every": 200_000, "lasts": 200_000}),
+        Choice("reordering", {"per_mille": 200, "times": 20}),
+    ),
+    events=30_000,
+    horizon=4_500_000,
+    heal=1_500_000,
+)
+
+
+@pytest.mark.parametrize(("mutants", "breaks"), [((), None), (("pbft.checkpoints_said_once",), "progress_after_heal")])
+def test_checkpoints_that_the_network_has_lost_do_not_fill_the_log(mutants: tuple[str, ...], breaks: str | None) -> None:
+    run = simulate(load("pbft", mutants), LOST_CHECKPOINTS, digest=False)
+    assert (run.violation and run.violation.invariant.name) == breaks
