@@ -73,6 +73,6 @@ LOST_CHECKPOINTS = Scenario(
 
 
 @pytest.mark.parametrize(("mutants", "breaks"), [((), None), (("pbft.checkpoints_said_once",), "progress_after_heal")])
-def test_checkpoints_that_the_network_has_lost_do_not_fill_the_log(mutants: tuple[str, ...], breaks: str | None) -> None:
+def test_lost_checkpoints_do_not_fill_the_log(mutants: tuple[str, ...], breaks: str | None) -> None:
     run = simulate(load("pbft", mutants), LOST_CHECKPOINTS, digest=False)
     assert (run.violation and run.violation.invariant.name) == breaks
