@@ -153,14 +153,6 @@ DECISIONS = (
         ),
         sources=("bft-smart/library#91",),
     ),
-    Mutation(
-        id="pbft_store.checkpoints_said_once",
-        title="A checkpoint is announced once, and the network may lose that.",
-        kind=DriftKind.FORGOTTEN_RESET,
-        breaks=("progress_after_heal",),
-        clause="The log is garbage-collected when a checkpoint is stable. §4.3; messages may be lost, §2",
-        edits=(Replace("ask_again", "self.announce_again()", ""),),
-    ),
 )
 
 CLIENTS = (
