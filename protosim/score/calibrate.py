@@ -43,7 +43,7 @@ SHARE = 10  # of the reference's answers a candidate must reach one in so many
 ROOM = 3  # times as many events as the reference takes until the horizon
 BOOTS = 12  # of all nodes in one run: each needs a worker
 MOST_TRIES = 200_000
-WAVE = 64  # counters that are tried before looking whether that is enough
+WAVE = 16  # counters that are tried before looking whether that is enough
 
 Subset = frozenset[str]
 Found = Mapping[str, object]
