@@ -34,7 +34,9 @@ class Report:
     def sections(self) -> list[page.Section]:
         made = [speed.section(self.speed), kills.section(self.kills), edits.section(self.edits)]
         made.append(scaling.section(self.scaling))
-        return [*made, workers.section(self.workers)] if self.workers is not None else made
+        if self.workers is not None:
+            made += [workers.section(self.workers), workers.scored_section(self.workers)]
+        return made
 
 
 def measure(sizes: Sizes, command: str, progress: Callable[[str], None]) -> Report:

@@ -10,6 +10,7 @@ import attrs
 from protosim.errors import UserError
 from protosim.proofs import problem
 from protosim.score import score
+from protosim.score.pool import Worker
 from protosim.score.suite import load_task
 
 
@@ -59,16 +60,14 @@ def rows(task: str, folder: Path, names: Sequence[str]) -> Generator[Row]:
 
 @attrs.frozen
 class Used:
-    """Seconds by the clock, and of CPU time in this process and in those that have ended."""
+    """Seconds by the clock, and of CPU time in this process and in all that it started and that have ended."""
 
     wall: float
     cpu: float
 
     @classmethod
     def until_now(cls) -> "Used":
-        ours = os.times()
-        cpu = ours.user + ours.system + ours.children_user + ours.children_system
-        return cls(round(time.monotonic(), 3), round(cpu, 3))
+        return cls(round(time.monotonic(), 3), round(sum(os.times()[:4]) + Worker.spent, 3))
 
     def since(self) -> "Used":
         now = self.until_now()

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import attr
 import attrs
@@ -31,7 +31,6 @@ from protosim.score import step
 
 TRUSTED: Literal["trusted"] = "trusted"  # no sandbox, no limits, and its complaints are seen
 SILENCE = 60.0  # seconds without an answer after which a worker is given up; a starved machine is slow
-FAREWELL = 1.0  # seconds that idle workers have to end by themselves
 LARGEST_ANSWER = 8 << 20  # bytes of a frame from a worker
 NOTHING_WRONG = b'""'  # the answer to a source that could be loaded
 
@@ -96,6 +95,8 @@ def python(root: Path, source: str) -> Launch:
 
 class Worker:
     """One process. `dead` says what it did wrong; a dead worker is never used again."""
+
+    spent: ClassVar[float] = 0.0  # seconds of CPU time that this process will not be told of: behind a sandbox
 
     def __init__(self, launch: Launch, level: Level | Literal["trusted"]) -> None:
         trusted = level == TRUSTED
@@ -196,24 +197,39 @@ class Worker:
         self.inbox += data
         return True
 
-    def dismiss(self) -> None:
-        """Tell it that nothing more is coming."""
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
-
     def kill(self, why: str) -> None:
         """End the process with whatever it started; outside bubblewrap, as far as that has stayed in its session."""
         if not self.dead:
             self.dead = why
+            used, counted = cpu_of(self.process.pid), _waited()
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.kill()
             self.process.wait()
+            Worker.spent += max(used - (_waited() - counted), 0)
             for pipe in (self.process.stdin, self.process.stdout):
                 assert pipe is not None
                 with contextlib.suppress(OSError):
                     pipe.close()
+
+
+def cpu_of(process: int) -> float:
+    """Seconds of CPU time of a process and of all that descend from it, whom nobody may wait for; 0 without /proc."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            numbers = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{process}/task/{process}/children") as file:
+            children = file.read().split()
+    except OSError:
+        return 0.0
+    own = sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_of(int(child)) for child in children)
+
+
+def _waited() -> float:
+    """Seconds of CPU time of all processes that this one has started and waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _sentence(loaded: bytes) -> str:
@@ -247,13 +263,5 @@ class Pool:
         return worker.dead
 
     def close(self) -> None:
-        """End all workers; those that do as they are told end by themselves, so what they used is counted."""
-        idle = [worker for worker in self.workers.values() if not worker.dead and not worker.owed]
-        deadline = time.monotonic() + FAREWELL
-        for worker in idle:
-            worker.dismiss()
-        for worker in idle:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.process.wait(max(deadline - time.monotonic(), 0))
         for worker in self.workers.values():
             worker.kill("the score is done")
