@@ -11,6 +11,8 @@ import pytest
 
 from protosim.adapters import enter, sandbox
 from protosim.adapters.sandbox import Level, Limits
+from protosim.program import reference
+from protosim.score.pool import Pool, bundle, python
 from tests.dafny.conftest import required
 
 Says = Callable[..., str]
@@ -162,3 +164,61 @@ def test_a_sandbox_that_cannot_start_does_not_work(monkeypatch: pytest.MonkeyPat
     assert not sandbox.works("bubblewrap")
     monkeypatch.setattr(sandbox, "confine", lambda *_: ["/no/such/program"])
     assert not sandbox.works("bubblewrap")
+
+
+NOTES = """
+import os, socket, time
+NAME = "protosim-note-{unique}"
+found = []
+for folder in (".", "..", "/tmp", "/var/tmp", "/dev/shm"):
+    path = os.path.join(folder, NAME)
+    if os.path.exists(path):
+        found.append(path)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o666))
+    except OSError:
+        pass
+for family, address in ((socket.AF_UNIX, "\\0" + NAME), (socket.AF_INET, ("127.0.0.1", {port}))):
+    try:
+        with socket.socket(family) as there:
+            there.connect(address)
+        found.append(str(family))
+    except OSError:
+        pass
+    try:
+        mine = socket.socket(family)
+        mine.bind(address)
+        mine.listen()
+        globals()[str(family)] = mine
+    except OSError:
+        pass
+if found:
+    raise ValueError("NOTE " + " ".join(found))
+"""
+
+
+@pytest.mark.skipif(sandbox.level() != "bubblewrap", reason="bubblewrap does not work here")
+def test_a_worker_leaves_no_note_for_another(tmp_path: Path) -> None:
+    """By a file, a socket with a name, a port. The first worker is still there when the second looks."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    code = NOTES.replace("{unique}", tmp_path.name + str(os.getpid())).replace("{port}", str(port))
+    with bundle() as root:
+        pool = Pool(python(root, code + reference("raft").source))
+        first, second = pool.worker(0), pool.worker(1)
+        for worker in (first, second):
+            worker.post([])
+            assert worker.hear() == b"[]", worker.dead
+        pool.close()
+        # The notes are good ones: without a sandbox they are found.
+        if os.geteuid() != 0:
+            return
+        bare = Pool(python(root, code + reference("raft").source), "not isolated")
+        for number in (0, 1):
+            bare.worker(number).post([])
+            bare.worker(number).hear()
+        assert bare.workers[0].dead == ""
+        assert "NOTE" in bare.workers[1].dead
+        bare.close()
+    for folder in (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm")):
+        (folder / f"protosim-note-{tmp_path.name}{os.getpid()}").unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The score of a repair: all of it, most of it, none of it."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from protosim.errors import UserError
 from protosim.program import reference
 from protosim.run import simulate
 from protosim.score import Result, rescore, score, score_many
-from protosim.score.judge import Outcome
+from protosim.score.judge import Game, Judge, Outcome
+from protosim.score.pool import Worker
 from protosim.score.result import curve, scored
 from protosim.score.suite import load_suite, load_task, secret, trials
+from protosim.world import START
 from tests.score.candidates import (
     BUGS,
     REFERENCE,
@@ -56,6 +59,16 @@ def test_three_scores_of_one_candidate_are_the_same(
     first, *others = map(without_timings, score_many(TASK, [file] * 3))
     assert others == [first, first]
     assert '"violation"' in first
+
+
+def test_what_depends_on_chance_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten(monkeypatch, 1, ("chaos", "live"))
+    peers = "            for peer in self.peers:\n                self.replicate(peer)\n"
+    assert REFERENCE.count(peers) == 1
+    drawn = peers.replace("self.peers", "random.sample(self.peers, len(self.peers))")
+    result = judge("import random\n" + REFERENCE.replace(peers, drawn), tmp_path)
+    assert result.score == 0
+    assert any("played again, the run went another way" in failure["sentence"] for failure in result.failures)
 
 
 @pytest.mark.parametrize("left", proper_subsets(), ids="+".join)
@@ -224,3 +237,28 @@ def test_a_result_is_plain_json(tmp_path: Path) -> None:
     data = score_of({first_run("gap_3"): outcome("violation", "log_matching")}).to_json()
     assert json.loads(json.dumps(data)) == data
     assert attrs.has(Result)
+
+
+def test_no_two_nodes_of_a_run_and_no_two_lives_of_one_ever_share_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, 1, ("chaos", "live"))
+    homes: dict[Game, list[int]] = {}  # run -> the processes in which its nodes booted
+    lives: dict[Game, list[str]] = {}
+
+    class Watched(Judge):
+        def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
+            asked = super()._ask(games)
+            for seat, those in asked.items():
+                for game in those:
+                    if game.world.pending[0] == START:
+                        homes.setdefault(game, []).append(seat.process.pid)
+                        lives.setdefault(game, []).append(game.world.ids[game.world.at])
+            return asked
+
+    monkeypatch.setattr(protosim.score, "Judge", Watched)
+    assert judge(REFERENCE, tmp_path).score == 1
+    assert homes
+    for used in homes.values():
+        assert len(used) == len(set(used))
+    assert any(len(booted) > len(set(booted)) for booted in lives.values())  # some node restarted
