@@ -42,7 +42,6 @@ from protosim.api import (
     on,
     sent,
     value,
-    warning,
 )
 
 # -- Messages ----------------------------------------------------------------------------------------
@@ -182,17 +181,14 @@ class Readies(Broadcasts):
 
     def begin(self) -> None:
         super().begin()
-        self.echoed: dict[tuple[NodeId, Instance], int] = {}
-        self.echoers: dict[tuple[Instance, int], dict[NodeId, None]] = {}
+        self.echoed: dict[tuple[NodeId, NodeId, int], int] = {}  # by whom, of whom, which
         self.ready_for: dict[Instance, int] = {}
-        self.readies: dict[tuple[Instance, int], dict[NodeId, None]] = {}
+        self.ready_rightly: set[tuple[NodeId, int, int]] = set()
 
     @always("A correct node echoes one message of an instance.", "CGR §3.11.2, Correctness")
     @sent(Echo)
     def one_echo_each(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
-        instance = (m.sender, m.number)
-        self.echoers.setdefault((instance, m.content), {})[node] = None
-        if self.echoed.setdefault((node, instance), m.content) == m.content:
+        if self.echoed.setdefault((node, m.sender, m.number), m.content) == m.content:
             return None
         return f"{node} echoes two contents of broadcast {m.number} of {m.sender}"
 
@@ -204,39 +200,28 @@ class Readies(Broadcasts):
             return f"of broadcast {m.number} of {m.sender} {node} is ready for {m.content}, another for {first}"
         return None
 
-    @always("What a correct node is ready for, more than (N + f) / 2 have echoed.", "CGR §3.11.2, Correctness")
+    @always("What a correct node is ready for, more than (N + f) / 2 have echoed, on their disks.", "CGR §3.11.2")
     @sent(Ready)
     def ready_by_quorum(self, node: NodeId, dst: NodeId, m: Ready) -> str | None:
-        what = ((m.sender, m.number), m.content)
-        self.readies.setdefault(what, {})[node] = None
-        echoers = self.echoers.get(what, {})
+        what = (m.sender, m.number, m.content)
+        if what in self.ready_rightly:
+            return None
+        echoers = [each for each in self.honest() if has_said(self.facts.durable(each).echoed, what)]
         if self.can_be_quorum(echoers):
+            self.ready_rightly.add(what)
             return None
         echoed = " ".join(echoers) or "nobody"
-        return f"{node} is ready for {m.content} from {m.sender}, which of correct nodes {echoed} echoed"
+        return f"{node} is ready for {m.content} from {m.sender}, which {echoed} and liars have echoed"
 
-    @always("What is delivered, more than 2f are ready for.", "CGR §3.11.2, Correctness: all others will join them")
+    @always("What is delivered, more than 2f are ready for, on their disks.", "CGR §3.11.2: all others will join them")
     @applied
     def delivered_by_quorum(self, node: NodeId, index: int, d: Delivered, result: None) -> str | None:
-        ready = self.readies.get(((d.sender, d.number), d.content), {})
-        if len({*ready, *self.facts.liars}) > 2 * tolerated(len(self.facts.replicas)):
+        what = (d.sender, d.number, d.content)
+        ready = [each for each in self.honest() if has_said(self.facts.durable(each).ready, what)]
+        if len(ready) + len(self.facts.liars) > 2 * tolerated(len(self.facts.replicas)):
             return None
         named = " ".join(ready) or "nobody"
-        return f"{node} delivers {d.content} from {d.sender}, for which of correct nodes {named} is ready"
-
-    @warning("What a correct node echoes is on its disk.", "CGR §2.2.3: a crash must not make it free again")
-    @sent(Echo)
-    def echo_is_on_disk(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
-        if is_among(self.facts.durable(node).echoed, m):
-            return None
-        return f"{node} echoes {m.content} of {m.sender}, and a crash would make it forget"
-
-    @warning("What a correct node is ready for is on its disk.", "CGR §2.2.3: a crash must not make it free again")
-    @sent(Ready)
-    def ready_is_on_disk(self, node: NodeId, dst: NodeId, m: Ready) -> str | None:
-        if is_among(self.facts.durable(node).ready, m):
-            return None
-        return f"{node} is ready for {m.content} of {m.sender}, and a crash would make it forget"
+        return f"{node} delivers {d.content} from {d.sender}, for which {named} and liars are ready"
 
     @eventually("What one correct node delivers, every correct node delivers.", "CGR, BRB5: Totality")
     def totality(self) -> str | None:
@@ -248,8 +233,8 @@ class Readies(Broadcasts):
         return None
 
 
-def is_among(log: list[Said], m: Echo | Ready) -> bool:
-    return any((s.sender, s.number, s.content) == (m.sender, m.number, m.content) for s in reversed(log))
+def has_said(log: list[Said], what: tuple[NodeId, int, int]) -> bool:
+    return any((s.sender, s.number, s.content) == what for s in reversed(log))
 
 
 PROTOCOL = ProtocolSpec(

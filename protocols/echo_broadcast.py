@@ -42,7 +42,6 @@ from protosim.api import (
     sent,
     signed,
     value,
-    warning,
 )
 
 # -- Messages ----------------------------------------------------------------------------------------
@@ -180,34 +179,28 @@ class Echoes(Broadcasts):
 
     def begin(self) -> None:
         super().begin()
-        self.echoed: dict[tuple[NodeId, Instance], bytes] = {}
-        self.echoers: dict[tuple[Instance, bytes], dict[NodeId, None]] = {}
+        self.echoed: dict[tuple[NodeId, NodeId, int], bytes] = {}  # by whom, of whom, which
 
     @always("A correct node echoes one message of an instance.", "CGR §3.10.2, Correctness")
     @sent(Echo)
     def one_echo_each(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
-        instance = (m.sender, m.number)
-        self.echoers.setdefault((instance, m.digest), {})[node] = None
-        if self.echoed.setdefault((node, instance), m.digest) == m.digest:
+        if self.echoed.setdefault((node, m.sender, m.number), m.digest) == m.digest:
             return None
         return f"{node} echoes two contents of broadcast {m.number} of {m.sender}"
 
-    @always("What is delivered, more than (N + f) / 2 have echoed.", "CGR §3.10.2, Correctness: no other can be")
+    @always("What is delivered, more than (N + f) / 2 have echoed, on their disks.", "CGR §3.10.2, Correctness")
     @applied
     def delivered_by_quorum(self, node: NodeId, index: int, d: Delivered, result: None) -> str | None:
-        echoers = self.echoers.get(((d.sender, d.number), digest_of(d.content)), {})
-        if self.can_be_quorum((d.sender, *echoers)):  # nobody sees the sender's own echo
+        echoed = (d.sender, d.number, digest_of(d.content))
+        echoers = [
+            each
+            for each in self.honest()
+            if any((e.sender, e.number, e.digest) == echoed for e in reversed(self.facts.durable(each).echoed))
+        ]
+        if self.can_be_quorum(echoers):
             return None
-        echoed = " ".join(echoers) or "nobody"
-        return f"{node} delivers {d.content} from {d.sender}, which of correct nodes {echoed} echoed"
-
-    @warning("What a correct node echoes is on its disk.", "CGR §2.2.3: a crash must not make it free again")
-    @sent(Echo)
-    def echo_is_on_disk(self, node: NodeId, dst: NodeId, m: Echo) -> str | None:
-        kept = [(e.sender, e.number, e.digest) for e in self.facts.durable(node).echoed]
-        if (m.sender, m.number, m.digest) in kept:
-            return None
-        return f"{node} echoes broadcast {m.number} of {m.sender}, and a crash would make it forget"
+        named = " ".join(echoers) or "nobody"
+        return f"{node} delivers {d.content} from {d.sender}, which {named} and liars have echoed"
 
 
 PROTOCOL = ProtocolSpec(

@@ -32,7 +32,8 @@ def told(run: Run) -> list[tuple[str, str]]:
 
 def broken(program: Program, index: int, observers: Sequence[type[Observer]] | None = None) -> list[str]:
     """What the run of a hunt breaks."""
-    return [name for name, _ in told(simulate(program, plan(program, Wish(), index), observers=observers, digest=False))]
+    scenario = plan(program, Wish(), index)
+    return [name for name, _ in told(simulate(program, scenario, observers=observers, digest=False))]
 
 
 def but_goals(protocol: str) -> list[str]:

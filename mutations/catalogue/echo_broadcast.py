@@ -31,7 +31,7 @@ ECHOES = (
         id="echo_broadcast.handle_send/drop-sync/1",
         title="An echo leaves before the node has written down what it echoes, so that a restart makes it free again.",
         kind=DriftKind.LOST_DURABILITY,
-        breaks=("one_echo_each", "consistency"),
+        breaks=("delivered_by_quorum", "one_echo_each", "consistency"),
         clause="A correct node echoes one content per instance; here it may crash and recover. CGR §3.10, §2.2.3",
         edits=(Site("handle_send", "drop-sync", "1"),),
     ),

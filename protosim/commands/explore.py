@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from protosim import counterexample, files
-from protosim.api import ModelSpec
+from protosim.api import ModelSpec, ProtocolSpec, no_liars
 from protosim.commands.hunt import default_name, tell_saved
 from protosim.counterexample import Counterexample, describe
 from protosim.errors import UserError
@@ -140,6 +140,7 @@ def _about() -> str:
 
 def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
     program = program_of(args)
+    _require_explorable(program.spec)
     bounds, switches = bounds_of(args, program), parse_switches(args.switches, program)
     path = Path(args.output or default_name(program, 0))
     files.require_writable(path)
@@ -165,6 +166,13 @@ def _explore_protocol(args: argparse.Namespace, out: Output) -> Answer:
             return _starves(space, lasso, path, data, out)
         covered += ", and every fair loop in them"
     return _conclude(found, covered, data, out)
+
+
+def _require_explorable(spec: ProtocolSpec) -> None:
+    """An exploration that leaves out what the protocol is about would prove nothing."""
+    has = "clients that are nodes" if spec.client is not None else "liars" if spec.liars is not no_liars else ""
+    if has:
+        raise UserError(f"{spec.name} has {has}, which explorations know nothing of: protosim hunt {spec.name} does.")
 
 
 def bounds_of(args: argparse.Namespace, program: Program) -> Bounds:

@@ -19,8 +19,6 @@ BROKEN_BY = {
     "ready_for_one": "majority_of_all",
     "ready_by_quorum": "echoed_by_quorum",
     "delivered_by_quorum": "deliver_with_f_and_one",
-    "echo_is_on_disk": "handle_send/drop-sync/1",
-    "ready_is_on_disk": "get_ready/drop-sync/1",
     "totality": "forget_what_is_delivered",
 }
 

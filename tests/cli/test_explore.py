@@ -126,6 +126,8 @@ def test_a_clock_that_is_read_leaves_the_search_inconclusive(cli: CliOf, edited:
         (("raft", "--nodes", "0"), "--nodes takes a whole number from 1"),
         (("raft", "--symmetry", "--cuts", "1"), "--symmetry: not for raft: a crash within a broadcast"),
         (("raft", "--timeouts", "-1"), "--timeouts"),
+        (("echo_broadcast",), "echo_broadcast has liars, which explorations know nothing of: protosim hunt"),
+        (("pbft",), "pbft has clients that are nodes, which explorations know nothing of"),
         (("two_phase", "--timeouts", "2"), "--timeouts: two_phase is a model of shared state, which has none"),
         (("two_phase", "--set", "x=1"), "--set: two_phase is a model of shared state, which has none"),
         (("two_phase", "--nodes", "8"), "two_phase takes 7 nodes at most: seven participants make 296,448 states"),

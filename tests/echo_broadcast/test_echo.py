@@ -17,7 +17,6 @@ BROKEN_BY = {
     "validity": "digest_without_number",
     "one_echo_each": "one_echo_per_broadcast",
     "delivered_by_quorum": "majority_of_all",
-    "echo_is_on_disk": "handle_send/drop-sync/1",
 }
 
 

@@ -55,6 +55,14 @@ WRONG: dict[str, dict[str, tuple[Edit, ...]]] = {  # repairs that are nearly rig
             Replace("holds_lock", "(owner.tid, owner.token) == (tid, lock.token)", "owner.tid == tid"),
         ),
     },
+    "implement_consistent_broadcast": {
+        "delivers nothing": (Replace("handle_final", "self.deliver(src, m.number, m.content)", "pass"),),
+        "does with three signatures of seven": (
+            Replace("half", "(self.cluster_size + tolerated(self.cluster_size)) // 2", "2"),
+        ),
+        "certifies whatever is echoed": (Site("handle_echo", "drop-check", "echo_of_what_i_sent"),),
+        "certifies what one has echoed": (Site("handle_echo", "drop-check", "echoed_by_quorum"),),
+    },
     "paxos_prepare": {
         "prepares once": (Replace("prepare", "self.set_timer(RETRY, PATIENCE)", ""),),
         "refuses silently": (Replace("handle_prepare", "self.tell(src, Nack(m.ballot, self.disk.promised))", ""),),
