@@ -34,6 +34,7 @@ from protosim.world import ProtocolFailure, World
 RUNS = 1_000
 LANES = 64  # runs at the same time
 PLACES = 100  # of nodes in a run, at most
+HUNT = Wish()
 
 
 @attrs.frozen
@@ -56,8 +57,8 @@ class Comparison:
 class Lane:
     """One run after the other. A node's slot in the worker is as good after a restart, and in the next run."""
 
-    def __init__(self, number: int, program: Program, seed: int, runs: Iterator[int]) -> None:
-        self.number, self.program, self.seed, self.runs = number, program, seed, runs
+    def __init__(self, number: int, program: Program, wish: Wish, runs: Iterator[int]) -> None:
+        self.number, self.program, self.wish, self.runs = number, program, wish, runs
         self.world: World | None = None
         self.asked = ""  # what Python's node has handled, for a person
         self.expected: Any = None  # how it answered
@@ -74,7 +75,7 @@ class Lane:
         run = next(self.runs, None)
         if run is None:
             return False
-        scenario = plan(self.program, Wish(seed=self.seed), run)
+        scenario = plan(self.program, self.wish, run)
         self.run, self.world = run, make_world(self.program, scenario, digest=False)
         self.host = LocalHost(self.program, scenario)
         self.switches = switches_of(self.program, scenario)
@@ -101,10 +102,10 @@ class Lane:
         return Difference(self.run, self.world.events if self.world else 0, sentence)
 
 
-def compare(program: Program, worker: Worker, runs: int, seed: int = 1) -> Comparison:
-    """Until all runs are over, or nodes differ."""
+def compare(program: Program, worker: Worker, runs: int, wish: Wish = HUNT) -> Comparison:
+    """Until all runs of the hunt are over, or nodes differ."""
     numbers = iter(range(runs))
-    lanes = [Lane(number, program, seed, numbers) for number in range(LANES)]
+    lanes = [Lane(number, program, wish, numbers) for number in range(LANES)]
     events = 0
     while asked := [(lane, event) for lane in lanes if (event := lane.ask()) is not None]:
         lanes = [lane for lane, _ in asked]
@@ -133,7 +134,7 @@ def _spell(x: Any) -> str:
     return "none" if x is None else json.dumps(x)
 
 
-def twins(protocol: str, mutants: Sequence[str] = (), *, runs: int = RUNS, seed: int = 1) -> Comparison:
+def twins(protocol: str, mutants: Sequence[str] = (), *, runs: int = RUNS, wish: Wish = HUNT) -> Comparison:
     """Compare the references, or these mutants of both. Raises UserError where there is none in Go."""
     program = load(protocol, mutants)
     source = golang.reference(protocol)
@@ -143,7 +144,7 @@ def twins(protocol: str, mutants: Sequence[str] = (), *, runs: int = RUNS, seed:
         if isinstance(made, Refusal):
             raise UserError(f"{protocol} in Go cannot be compiled: {made.sentence}.")
         with contextlib.closing(Pool(shop.launch())) as pool:
-            return compare(program, pool.worker(0), runs, seed)
+            return compare(program, pool.worker(0), runs, wish)
 
 
 def in_go() -> list[str]:
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     differ = False
     try:
         for name in options.protocol or in_go():
-            found = twins(name, options.mutant, runs=options.runs, seed=options.seed)
+            found = twins(name, options.mutant, runs=options.runs, wish=Wish(seed=options.seed))
             differ |= found.difference is not None
             print(f"{name}: {found.runs:,} runs, {found.events:,} events: {found.difference or 'the same effects'}")
     except UserError as error:

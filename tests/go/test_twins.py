@@ -3,19 +3,21 @@
 import pytest
 
 from protosim.adapters.go import Go
+from protosim.plan import Wish
 from protosim.program import reference as in_python
 from protosim.score.suite import load_task
 from protosim.score.twins import Comparison, compare, in_go, main, twins
 from tests.go.conftest import TASK, Worker
 
 RUNS = 12
+SEQUENCES = 100
 
 
 @pytest.mark.parametrize("protocol", in_go())
 def test_the_references_in_python_and_in_go_do_the_same(tool: Go, protocol: str) -> None:
-    found = twins(protocol, runs=RUNS)
+    found = twins(protocol, runs=SEQUENCES, wish=Wish(events=300))
     assert found.difference is None
-    assert found.events > 100 * RUNS
+    assert found.events > 100 * SEQUENCES
 
 
 @pytest.mark.parametrize("bug", load_task(TASK).bugs)
