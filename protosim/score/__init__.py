@@ -27,7 +27,7 @@ from protosim.score.gates import Refusal
 from protosim.score.judge import Judge, Outcome, Progress
 from protosim.score.pool import Pool, bundle, python
 from protosim.score.result import Result
-from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, tasks, trials
+from protosim.score.suite import Secret, Suite, Task, load_suite, load_task, secret, tasks, trials, twice
 
 
 def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Result:
@@ -112,8 +112,8 @@ def _score(
     with _LANGUAGES[language](task, source) as pool:
         if isinstance(pool, Refusal):
             return result.refused(task, suite.split, pool)
-        judge = Judge(pool, trusted, progress)
-        outcomes = judge.play(trials(task, suite, using))
+        judge, whole = Judge(pool, trusted, progress), trials(task, suite, using)
+        outcomes = judge.play_again(twice(task, whole), judge.play(whole))
     return result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
 
 

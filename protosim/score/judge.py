@@ -12,7 +12,7 @@ node, ever share a worker.
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
@@ -170,6 +170,19 @@ def require_answers_of_every_kind(games: Sequence[Game]) -> None:
                 game.close("goal", sentence, "answers")
 
 
+CHANCE = (
+    "played again, the run went another way: something in the candidate depends on chance (the order of a map or a "
+    "set, an address, a clock), or stays from one run to the next"
+)
+
+
+def _confirmed(first: Outcome, second: Outcome | None) -> Outcome:
+    """The outcome of a run that was played twice. A run that the clock has ended may end elsewhere."""
+    if second is None or first.digest == second.digest or "timeout" in (first.ending, second.ending):
+        return first
+    return attrs.evolve(first, ending="failure", invariant="", sentence=CHANCE)
+
+
 class Judge:
     """One candidate's scoring."""
 
@@ -192,6 +205,14 @@ class Judge:
                 self.progress(sum(game.outcome is not None for game in games), len(games))
         require_answers_of_every_kind([game for game in games if game.trial.goals])
         return {game.trial.run.name: game.outcome for game in games if game.outcome is not None}
+
+    def play_again(self, trials: Sequence[Trial], outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+        """The outcomes, after these runs were played once more: what went another way has failed."""
+        if self.given_up:
+            return dict(outcomes)
+        self.progress = None
+        again = self.play(trials)
+        return {name: _confirmed(outcome, again.get(name)) for name, outcome in outcomes.items()}
 
     def _begin(self, trial: Trial, slot: int) -> Game:
         world = make_world(self.program, trial.scenario)

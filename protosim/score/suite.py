@@ -14,6 +14,7 @@ import hmac
 import json
 import os
 import tomllib
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
@@ -243,3 +244,9 @@ def trials(task: Task, suite: Suite, using: Secret) -> list[Trial]:
         )
         for run in suite.runs
     ]
+
+
+def twice(task: Task, whole: Sequence[Trial]) -> list[Trial]:
+    """The runs that are played once more, to see whether they go the same way: the long ones of the first test."""
+    recipes = task.recipes()
+    return [trial for trial in whole if trial.run.test == 1 and recipes[trial.run.recipe].kind != "kill"]

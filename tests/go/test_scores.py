@@ -102,3 +102,14 @@ def test_what_is_handed_out_is_laid_out_by_gofmt_and_lacks_just_the_five_checks(
     assert tool.format(source) == source
     gone = itertools.filterfalse(source.count, reference.split('"')[1::2])
     assert set(gone) == {bug.removeprefix("raft.") for bug in BUGS}
+
+
+def test_an_order_that_depends_on_chance_is_named(
+    judge: Judge, reference: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = "\t\tfor _, peer := range r.Peers {\n\t\t\tr.replicate(peer)\n"
+    assert reference.count(peers) == 1
+    shorten(monkeypatch, 1, ("live", "chaos"))
+    result = judge(reference.replace(peers, peers.replace("_, peer := range r.Peers", "peer := range r.nextIndex")))
+    assert result.score == 0
+    assert any("played again, the run went another way" in failure["sentence"] for failure in result.failures)
