@@ -42,6 +42,10 @@ def test_the_tests_of_the_vocabulary_pass(tool: Go) -> None:
     assert run(tool, "go", "test", "./step/...").startswith("ok")
 
 
+def test_the_vocabulary_passes_its_own_tests(tool: Go) -> None:
+    assert run(tool, "go", "test", "-vet=off", "./step").startswith("ok ")
+
+
 def test_the_module_needs_nothing_but_the_standard_library(tool: Go) -> None:
     assert (paths.data("go") / "go.mod").read_text("utf-8") == "module protosim\n\ngo 1.22\n"
     assert run(tool, "go", "list", "-m", "all") == "protosim\n"
