@@ -215,10 +215,13 @@ func (w *world) comeBack(node int) {
 
 // crashPoint is after how many of an event's effects its node crashes, and what that keeps; -1 for not at all.
 func (w *world) crashPoint(effects []Effect) (cut int, kept []Kept) {
+	if len(effects) < 2 {
+		return -1, nil
+	}
 	if w.script != nil {
 		return w.script.crashPoint()
 	}
-	if w.healedAt >= 0 || w.boots >= mostBoots || len(effects) < 2 {
+	if w.healedAt >= 0 || w.boots >= mostBoots {
 		return -1, nil
 	}
 	for _, f := range w.faults {

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from protosim import files
+from protosim.api import MS
 from protosim.errors import UserError
 from protosim.paths import data
 from protosim.program import Program, from_source, reference
@@ -50,11 +51,11 @@ def tolerant(scenario: Scenario) -> Scenario:
     """The script by links, types and ages alone."""
     arrived: set[tuple[str, str, int, int]] = set()
     steps: list[Step] = []
-    for step in scenario.script or ():
+    for place, step in enumerate(scenario.script or (), 1):
         link = step.src, step.node, step.fingerprint, step.repeat
         again = step.do == "deliver" and link in arrived
         arrived.add(link)
-        steps.append(attrs.evolve(step, fingerprint=0, repeat=1, at=0, clock=None, again=again))
+        steps.append(attrs.evolve(step, fingerprint=0, repeat=1, at=place * MS, clock=None, again=again))
     return attrs.evolve(scenario, script=tuple(steps))
 
 
