@@ -27,14 +27,13 @@ const (
 )
 
 // Main serves the protocol on the standard input and output, until the input ends. What the protocol's code prints
-// goes nowhere.
+// goes nowhere. What the process may use is for whoever starts it to say.
 func Main(p step.Protocol) {
 	in, out := os.Stdin, os.Stdout
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err == nil {
 		os.Stdin, os.Stdout, os.Stderr = null, null, null
 	}
-	limit()
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
 	debug.SetMaxStack(64 << 20)

@@ -33,6 +33,7 @@ from protosim.world import ProtocolFailure, World
 
 RUNS = 1_000
 LANES = 64  # runs at the same time
+CPU = 24 * 3600  # seconds that the worker may use
 PLACES = 100  # of nodes in a run, at most
 HUNT = Wish()
 
@@ -143,7 +144,8 @@ def twins(protocol: str, mutants: Sequence[str] = (), *, runs: int = RUNS, wish:
         made = shop.compiled(source, shop.run / "worker")
         if isinstance(made, Refusal):
             raise UserError(f"{protocol} in Go cannot be compiled: {made.sentence}.")
-        with contextlib.closing(Pool(shop.launch())) as pool:
+        patient = attrs.evolve(shop.launch(), limits=attrs.evolve(golang.LIMITS, cpu=CPU))
+        with contextlib.closing(Pool(patient)) as pool:
             return compare(program, pool.worker(0), runs, wish)
 
 
@@ -165,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.protocol or in_go():
             found = twins(name, options.mutant, runs=options.runs, wish=Wish(seed=options.seed))
             differ |= found.difference is not None
-            print(f"{name}: {found.runs:,} runs, {found.events:,} events: {found.difference or 'the same effects'}")
+            print(f"{name}: {found.runs:,} runs, {found.events:,} events: {found.difference or "the same effects"}", flush=True)
     except UserError as error:
         print(error, file=sys.stderr)
         return 3

@@ -6,7 +6,5 @@ import "time"
 
 var began = time.Now()
 
-func limit() {}
-
 // cpuTime is as near as this system gets to it.
 func cpuTime() time.Duration { return time.Since(began) }
