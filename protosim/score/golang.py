@@ -20,6 +20,7 @@ from protosim import paths
 from protosim.adapters import confined, go
 from protosim.adapters.sandbox import Limits
 from protosim.errors import UserError
+from protosim.run import printable
 from protosim.score.gates import Refusal
 from protosim.score.pool import Launch, Pool, protect
 from protosim.score.suite import Task
@@ -119,7 +120,7 @@ class Workshop:
             raise OSError(f"the gate cannot read the reference: {verdict['rule']}")
         if "stage" in verdict:
             line = f"line {verdict['line']}: " if verdict.get("line") else ""
-            return Refusal(verdict["stage"], line + verdict["rule"])
+            return Refusal(verdict["stage"], printable(line + verdict["rule"]))
         return str(verdict["plain"])
 
     def compiled(self, source: str, into: Path, *flags: str) -> Path | Refusal:
@@ -175,4 +176,4 @@ def _sentence(errors: str) -> str:
     """The compiler's first errors."""
     found = re.findall(r"\.go:(\d+)(?::\d+)?: (.*)", errors)
     lines = [f"line {line}: {what}" for line, what in found if what != "too many errors"]
-    return "; ".join(lines[:ERRORS]) or errors.strip().splitlines()[-1]
+    return printable("; ".join(lines[:ERRORS]) or errors.strip().splitlines()[-1])

@@ -167,7 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.protocol or in_go():
             found = twins(name, options.mutant, runs=options.runs, wish=Wish(seed=options.seed))
             differ |= found.difference is not None
-            print(f"{name}: {found.runs:,} runs, {found.events:,} events: {found.difference or "the same effects"}", flush=True)
+            says = found.difference or "the same effects"
+            print(f"{name}: {found.runs:,} runs, {found.events:,} events: {says}", flush=True)
     except UserError as error:
         print(error, file=sys.stderr)
         return 3
