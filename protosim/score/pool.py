@@ -244,7 +244,8 @@ class Pool:
     """The workers of one candidate, by number; they are started when they are first asked for."""
 
     def __init__(self, launch: Launch, level: Level | Literal["trusted"] | None = None) -> None:
-        self.launch, self.level = launch, level or sandbox.level()
+        self.launch = launch
+        self.level: Level | Literal["trusted"] = level or sandbox.level()
         self.workers: dict[int, Worker] = {}
 
     def worker(self, number: int) -> Worker:
