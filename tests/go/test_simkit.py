@@ -199,3 +199,8 @@ def test_the_suite_that_is_kept_is_what_the_task_and_its_secret_make_of_it(task:
     assert raw["random"] == json.loads(json.dumps(list(random)))
     assert gosuite.dump(raw) == (paths.data("go") / "suites" / task / "suite.json").read_text("utf-8")
     assert stories_of(task, *load_task(task).bugs).keys() == set(load_task(task).bugs)
+
+
+def test_a_task_that_has_no_suite_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gosuite.main(["fix_raft_safty"]) == 3
+    assert "did you mean fix_raft_safety" in capsys.readouterr().err
