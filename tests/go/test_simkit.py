@@ -102,6 +102,17 @@ def test_a_repair_with_all_bugs_left_fails_their_stories_and_random_runs_too(go:
     assert re.search(r"raft\.vote_once_per_term, election_safety: n\d and n\d both lead term", done.stdout)
 
 
+def test_a_repair_that_is_safe_by_doing_nothing_fails_every_random_run(go: Run, tmp_path: Path) -> None:
+    candidate = tmp_path / "raft.go"
+    handler = "func (r *Raft) Receive(src step.NodeID, m step.Value) {\n"
+    candidate.write_text(in_go(TASK.name).replace(handler, handler + '\tif src != "" {\n\t\treturn\n\t}\n'), "utf-8")
+    done = go("test", "-count=1", "-v", f"./suites/{TASK.name}", candidate=candidate)
+    assert bugs_shown(done) == {}
+    runs = sum(len(recipe["seeds"]) for recipe in raw_suite(TASK.name)["random"])
+    assert done.stdout.count("    --- FAIL: TestCandidate/") == runs
+    assert "this goal was never reached" in done.stdout
+
+
 @pytest.mark.parametrize(("task", "bugs"), LEFT, ids=lambda x: x if isinstance(x, str) else " ".join(x))
 def test_the_stories_that_fail_name_the_bugs_that_are_left(
     go: Run, task: str, bugs: tuple[str, ...], tmp_path: Path
