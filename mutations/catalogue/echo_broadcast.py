@@ -39,7 +39,7 @@ ECHOES = (
         id="echo_broadcast.digest_without_number",
         title="A node remembers whose broadcast it has echoed and not which, so each sender gets one echo.",
         kind=DriftKind.MISSING_CHECK,
-        breaks=("validity",),
+        breaks=("validity", "delivered_by_quorum"),
         clause="One instance per message: bcb is its name. CGR §3.10",
         edits=(
             Replace(
