@@ -34,10 +34,11 @@ def host(tmp_path: Path) -> str:
     return f"{sys.executable} {tmp_path / 'host.py'}"
 
 
-def test_a_run_is_the_same_in_another_program(cli: Cli, host: str, tmp_path: Path) -> None:
-    (tmp_path / "raft.py").write_text(reference("raft").source, "utf-8")
-    options = ("run", "raft", "--runs", 3, "--json")
-    here, there = cli(*options), cli(*options, "--worker", f"{host} raft.py")
+@pytest.mark.parametrize("protocol", ["raft", "percolator", "pbft"])  # with clients that are nodes, and with liars
+def test_a_run_is_the_same_in_another_program(cli: Cli, host: str, tmp_path: Path, protocol: str) -> None:
+    (tmp_path / "nodes_of_its_own.py").write_text(reference(protocol).source, "utf-8")
+    options = ("run", protocol, "--runs", 2, "--json")
+    here, there = cli(*options), cli(*options, "--worker", f"{host} nodes_of_its_own.py")
     for field in ("status", "digest", "events", "checks_refused", "faults_fired", "missed"):
         assert here.data[field] == there.data[field]
 
