@@ -199,8 +199,9 @@ def as_scenario(task: Task, story: dict[str, Any]) -> Scenario:
 
 
 def as_step(raw: dict[str, Any], at: int) -> Step:
-    named = {"src" if name == "from" else name: value for name, value in raw.items()}
-    return Step(**named | {"at": at, "kept": tuple(map(tuple, raw.get("kept", ())))})
+    named: dict[str, Any] = {"src" if name == "from" else name: value for name, value in raw.items()}
+    named |= {"at": at, "kept": tuple(map(tuple, raw.get("kept", ())))}
+    return Step(**named)
 
 
 @pytest.mark.parametrize("task", TASKS)
