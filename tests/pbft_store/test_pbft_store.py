@@ -1,4 +1,4 @@
-"""Reads beside the log of PBFT: each check is once the only reason to refuse, each invariant is broken by some mutant."""
+"""Reads beside the log of PBFT: each check is once the only reason to refuse; some mutant breaks each invariant."""
 
 from pathlib import Path
 
