@@ -25,7 +25,7 @@ from operator import is_not
 from typing import Any
 from zlib import crc32
 
-from faults._lies import common, in_the_name_of
+from faults._lies import common, in_the_name_of, signed_by
 from protosim.byzantine import Memory, Sends, Tactic, heard
 from protosim.keys import Draw, mix
 from protosim.values import Value, altered, signatures
@@ -119,9 +119,7 @@ class Forgery(Tactic):
             signer, other = signers[(bits >> 1) % len(signers)], world.replicas[(bits >> 8) % len(world.replicas)]
             lie = in_the_name_of(other, signer, rewritten(m, bits, memory) if bits & 1 else m)
         else:
-            for signer in signers if way == 2 else ():
-                m = in_the_name_of(me, signer, m)
-            lie = rewritten(m, bits, memory, me)
+            lie = rewritten(signed_by(me, m) if way == 2 else m, bits, memory, me)
         return lie, proves and bool(bits >> 40 & 1)
 
 

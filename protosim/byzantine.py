@@ -175,12 +175,12 @@ def heard(world: Any) -> Sends:
 def liars_of(scenario: Scenario, spec: ProtocolSpec, faults: Sequence[Any]) -> Liars | None:
     """Who lies in the scenario. Raises UserError where they are more than the protocol tolerates, or no replicas."""
     if scenario.script is not None:
-        told = dict.fromkeys(step.src for step in scenario.script if step.do == "lie")
-        places = {f"n{i + 1}": i for i in range(scenario.nodes)}
+        told = tuple(dict.fromkeys(step.src for step in scenario.script if step.do == "lie"))
+        replicas = [f"n{i + 1}" for i in range(scenario.nodes)]
         for name in told:
-            if name not in places:
-                raise UserError(f"{name} is no liar: liars are replicas, and these are {', '.join(places)}.")
-        return Liars(tuple(told), {places[name] for name in told}, ()) if told else None
+            if name not in replicas:
+                raise UserError(f"{name} is no liar: liars are replicas, and these are {', '.join(replicas)}.")
+        return Liars(told, set(map(replicas.index, told)), ()) if told else None
     tactics = tuple(fault for fault in faults if isinstance(fault, Tactic))
     if not tactics:
         return None
