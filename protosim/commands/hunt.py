@@ -164,7 +164,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     except KeyboardInterrupt:
         out.note("Interrupted while shortening: the run as it was found is kept.")
         return saved
-    if shortened is None:
+    if shortened is None or len(shortened[0].scenario.script or ()) >= run.events:
         out.say(f"It could not be shortened: its {run.events:,} events are kept as they are.")
         return saved
     short, shorter = shortened
@@ -173,7 +173,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     broke = "" if shorter.violation.invariant.title == title else f", where {shorter.violation.invariant.title} breaks"
     out.prose(
         f"Shortened {'a shorter run of this hunt' if other else 'it'} from {short.events:,} events on "
-        f"{short.origin.nodes} nodes to {len(short.scenario.script or ())} on {short.scenario.nodes}{broke}, "
+        f"{short.origin.nodes} nodes to {len(short.scenario.script or ()):,} on {short.scenario.nodes}{broke}, "
         f"in {time.monotonic() - started:.1f} s."
     )
     made_from = {"made_from": {"seed": short.origin.seed, "events": short.events}} if other else {}
