@@ -165,6 +165,9 @@ func (c *core) Apply(index int, command Value) (result any) {
 	return result
 }
 
+// Application is what this replica runs, to be asked and not to be changed.
+func (c *core) Application() Application { return c.application }
+
 // Snapshot is the application's state, as a value.
 func (c *core) Snapshot() Value { return c.application.Snapshot() }
 

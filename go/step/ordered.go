@@ -41,6 +41,17 @@ func (o *Ordered[K, V]) Delete(key K) {
 	}
 }
 
+// DeleteFunc forgets the keys for which drop says so.
+func (o *Ordered[K, V]) DeleteFunc(drop func(key K, value V) bool) {
+	o.keys = slices.DeleteFunc(o.keys, func(key K) bool {
+		dropped := drop(key, o.values[key])
+		if dropped {
+			delete(o.values, key)
+		}
+		return dropped
+	})
+}
+
 // Keys are those of now, in order: what is set or deleted later does not show in them.
 func (o *Ordered[K, V]) Keys() []K { return slices.Clone(o.keys) }
 

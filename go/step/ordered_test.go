@@ -39,3 +39,15 @@ func TestKeysOfOrderedAreThoseOfTheMomentTheyWereAskedFor(t *testing.T) {
 		t.Errorf("%d keys were seen, and %v are left", seen, o.Keys())
 	}
 }
+
+func TestWhatIsDroppedLeavesTheOthersInTheirOrder(t *testing.T) {
+	var o Ordered[string, int]
+	for i, key := range []string{"c", "a", "d", "b"} {
+		o.Set(key, i)
+	}
+	o.DeleteFunc(func(key string, value int) bool { return key == "a" || value == 3 })
+	o.Set("a", 4)
+	if !slices.Equal(o.Keys(), []string{"c", "d", "a"}) || !slices.Equal(o.Values(), []int{0, 2, 4}) {
+		t.Errorf("left are %v, with %v", o.Keys(), o.Values())
+	}
+}

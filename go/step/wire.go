@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// On the wire a struct that goes by its name is ["Name", field, ...], any other struct and a slice ["", item, ...],
-// bytes are ["bytes", "hex"]; numbers, texts, true, false and null are themselves.
+// On the wire a struct that goes by its name is ["Name", field, ...], any other struct and a slice ["", item, ...], what a
+// struct embeds is its own; bytes are ["bytes", "hex"]; numbers, texts, true, false and null are themselves.
 
 // types knows how the protocol's types stand on the wire.
 type types struct {
@@ -24,7 +25,8 @@ type coder struct {
 	put func(buf []byte, v reflect.Value) []byte
 	get func(r *reader, v reflect.Value)
 	// rest of a struct: what follows its tag
-	rest func(r *reader, v reflect.Value)
+	rest   func(r *reader, v reflect.Value)
+	fields []reflect.StructField // of a struct
 }
 
 func newTypes(values []Value) *types {
@@ -57,6 +59,14 @@ func (t *types) coder(kind reflect.Type) *coder {
 		made.put = func(buf []byte, v reflect.Value) []byte { return strconv.AppendInt(buf, v.Int(), 10) }
 		made.get = getInt
 	case reflect.String:
+		if kind == reflect.TypeFor[Digest]() {
+			made.put = func(buf []byte, v reflect.Value) []byte { return appendBytes(buf, []byte(v.String())) }
+			made.get = func(r *reader, v reflect.Value) {
+				r.tag("bytes")
+				v.SetString(string(r.bytes()))
+			}
+			break
+		}
 		made.put = func(buf []byte, v reflect.Value) []byte { return appendText(buf, v.String()) }
 		made.get = func(r *reader, v reflect.Value) { v.SetString(r.text()) }
 	case reflect.Slice:
@@ -90,10 +100,7 @@ func getInt(r *reader, v reflect.Value) {
 
 func (t *types) makeSlice(made *coder, kind reflect.Type) {
 	if kind.Elem().Kind() == reflect.Uint8 {
-		made.put = func(buf []byte, v reflect.Value) []byte {
-			buf = append(buf, `["bytes","`...)
-			return append(hex.AppendEncode(buf, v.Bytes()), '"', ']')
-		}
+		made.put = func(buf []byte, v reflect.Value) []byte { return appendBytes(buf, v.Bytes()) }
 		made.get = func(r *reader, v reflect.Value) {
 			r.tag("bytes")
 			v.SetBytes(r.bytes())
@@ -143,22 +150,23 @@ func (t *types) makePointer(made *coder, kind reflect.Type) {
 
 func (t *types) makeStruct(made *coder, kind reflect.Type) {
 	name := ""
-	if t.named[kind.Name()] == kind {
+	if t.isNamed(kind) {
 		name = kind.Name()
 	}
-	var fields []*coder
-	for i := range kind.NumField() {
-		field := kind.Field(i)
+	fields := fieldsOf(kind)
+	made.fields = fields
+	var coders []*coder
+	for _, field := range fields {
 		if !field.IsExported() {
 			panic(fmt.Sprintf("%s.%s must be exported, or it does not travel", kind, field.Name))
 		}
-		fields = append(fields, t.fieldCoder(field))
+		coders = append(coders, t.fieldCoder(field))
 	}
 	begin := []byte(`["` + name + `"`)
 	made.put = func(buf []byte, v reflect.Value) []byte {
 		buf = append(buf, begin...)
 		for i, field := range fields {
-			buf = field.put(append(buf, ','), v.Field(i))
+			buf = coders[i].put(append(buf, ','), v.FieldByIndex(field.Index))
 		}
 		return append(buf, ']')
 	}
@@ -167,7 +175,7 @@ func (t *types) makeStruct(made *coder, kind reflect.Type) {
 			if !r.more() {
 				r.fail("%s has %d fields, not %d", kind.Name(), len(fields), i)
 			}
-			field.get(r, v.Field(i))
+			coders[i].get(r, v.FieldByIndex(field.Index))
 		}
 		if r.more() {
 			r.fail("%s has %d fields, not more", kind.Name(), len(fields))
@@ -179,10 +187,22 @@ func (t *types) makeStruct(made *coder, kind reflect.Type) {
 	}
 }
 
+// isNamed says whether a struct goes by its name.
+func (t *types) isNamed(kind reflect.Type) bool { return t.named[kind.Name()] == kind }
+
+// fieldsOf a struct, with those of a struct that it embeds in that one's place.
+func fieldsOf(kind reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(kind), func(field reflect.StructField) bool {
+		return field.Anonymous && field.Type.Kind() == reflect.Struct
+	})
+}
+
+func isNullable(field reflect.StructField) bool { return field.Tag.Get("wire") == "nullable" }
+
 // fieldCoder is that of the field's type, but for its tag.
 func (t *types) fieldCoder(field reflect.StructField) *coder {
 	plain := t.coder(field.Type)
-	if field.Tag.Get("wire") != "nullable" {
+	if !isNullable(field) {
 		return plain
 	}
 	return &coder{
@@ -255,6 +275,11 @@ func (t *types) any(r *reader) any {
 // -- Text -------------------------------------------------------------------------------------------------------------
 
 func appendInt(buf []byte, x int) []byte { return strconv.AppendInt(buf, int64(x), 10) }
+
+func appendBytes(buf, raw []byte) []byte {
+	buf = append(buf, `["bytes","`...)
+	return append(hex.AppendEncode(buf, raw), '"', ']')
+}
 
 // appendText writes JSON in ASCII.
 func appendText(buf []byte, text string) []byte {
