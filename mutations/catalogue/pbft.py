@@ -5,7 +5,7 @@ A row like B1 is a bug that was seen in the systems which its sources name; § i
 `mutations/expected/pbft.toml` has the measurements, `docs/pbft-mutants.md` is a table of everything.
 """
 
-from mutations.entry import Beyond, DriftKind, Mutation, Replace, Site
+from mutations.entry import Beyond, DriftKind, Lines, Mutation, Replace, Site
 
 NORMAL_CASE = (
     Mutation(
@@ -143,6 +143,14 @@ NORMAL_CASE = (
         ),
         sources=("hyperledger-archives/fabric#370", "besu-eth/besu#1736"),
         aliases=("B1",),
+        go=(
+            Lines("", '"slices"', '"slices"\n"strconv"'),
+            Lines(
+                "countPrepare",
+                "put(r.prepares, m.Slot, m.Signer, m)",
+                "put(r.prepares, m.Slot, step.NodeID(strconv.Itoa(len(r.prepares[m.Slot]))), m)",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.prepares_without_views",
@@ -153,6 +161,16 @@ NORMAL_CASE = (
         edits=(
             Replace("count_prepare", "slot_of(m)", "(0, m.number, m.digest)"),
             Replace("check_prepared", "slot_of(p)", "(0, p.number, p.digest)"),
+        ),
+        go=(
+            Lines(
+                "countPrepare",
+                "put(r.prepares, m.Slot, m.Signer, m)",
+                "put(r.prepares, Slot{0, m.Number, m.Digest}, m.Signer, m)",
+            ),
+            Lines(
+                "checkPrepared", "prepares := r.prepares[p.Slot]", "prepares := r.prepares[Slot{0, p.Number, p.Digest}]"
+            ),
         ),
     ),
     Mutation(
@@ -165,6 +183,16 @@ NORMAL_CASE = (
             Replace("count_prepare", "slot_of(m)", '(m.view, m.number, b"")'),
             Replace("check_prepared", "slot_of(p)", '(p.view, p.number, b"")'),
         ),
+        go=(
+            Lines(
+                "countPrepare",
+                "put(r.prepares, m.Slot, m.Signer, m)",
+                'put(r.prepares, Slot{m.View, m.Number, ""}, m.Signer, m)',
+            ),
+            Lines(
+                "checkPrepared", "prepares := r.prepares[p.Slot]", 'prepares := r.prepares[Slot{p.View, p.Number, ""}]'
+            ),
+        ),
     ),
     Mutation(
         id="pbft.two_f_agree",
@@ -173,6 +201,13 @@ NORMAL_CASE = (
         breaks=("prepared_by_quorum", "prepared_agreement"),
         clause="2f prepares from different backups that match the pre-prepare. §4.2",
         edits=(Replace("check_prepared", "len(prepares) >= 2 * self.f", "len(prepares) >= 2 * self.f - 1"),),
+        go=(
+            Lines(
+                "checkPrepared",
+                'step.Check("prepared_by_two_f_backups", len(prepares) >= 2*r.f()),',
+                'step.Check("prepared_by_two_f_backups", len(prepares) >= 2*r.f()-1),',
+            ),
+        ),
     ),
     Mutation(
         id="pbft.commit_signature_verifies",
@@ -217,6 +252,14 @@ NORMAL_CASE = (
                 "commits = self.commits.setdefault(slot_of(m), {})\ncommits[str(len(commits))] = m",
             ),
         ),
+        go=(
+            Lines("", '"slices"', '"slices"\n"strconv"'),
+            Lines(
+                "countCommit",
+                "put(r.commits, m.Slot, m.Signer, m)",
+                "put(r.commits, m.Slot, step.NodeID(strconv.Itoa(len(r.commits[m.Slot]))), m)",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.commits_without_views",
@@ -244,6 +287,7 @@ NORMAL_CASE = (
         edits=(
             Replace("is_quorum", "len(set(signers)) >= 2 * self.f + 1", "len(set(signers)) > self.cluster_size // 2"),
         ),
+        go=(Lines("isQuorum", "return signers >= 2*p.f()+1", "return signers > p.ClusterSize/2"),),
     ),
     Mutation(
         id="pbft.quorum_of_f_plus_one",
@@ -252,6 +296,7 @@ NORMAL_CASE = (
         breaks=("committed_by_quorum", "stable_by_quorum", "new_view_by_quorum"),
         clause="Quorums have at least 2f + 1 elements, so that any two intersect in a correct replica. §4",
         edits=(Replace("is_quorum", "2 * self.f + 1", "self.f + 1"),),
+        go=(Lines("isQuorum", "return signers >= 2*p.f()+1", "return signers >= p.f()+1"),),
     ),
     Mutation(
         id="pbft.executed_once",
@@ -294,6 +339,7 @@ NORMAL_CASE = (
         breaks=("prepare_is_on_disk", "one_digest_in_view"),
         clause="It multicasts a prepare and adds both messages to its log. §4.2",
         edits=(Site("accept", "drop-sync", "1"),),
+        go=(Lines("accept", "r.Sync()", ""),),
     ),
     Mutation(
         id="pbft.check_prepared/drop-sync/1",
@@ -302,6 +348,7 @@ NORMAL_CASE = (
         breaks=("commit_is_on_disk", "view_change_shows_all"),
         clause="The log has what proves that the request prepared, for the next view change. §4.2, §4.4",
         edits=(Site("check_prepared", "drop-sync", "1"),),
+        go=(Lines("checkPrepared", "r.Sync()", ""),),
     ),
     Mutation(
         id="pbft.commit_sent_before_sync",
@@ -368,6 +415,15 @@ CHECKPOINTS = (
         breaks=("stable_by_quorum",),
         clause="2f + 1 of them signed by different replicas. §4.3",
         edits=(Site("handle_checkpoint", "drop-check", "checkpoint_signature_verifies"),),
+        go=(
+            Lines(
+                "handleCheckpoint",
+                "counted := r.Holds(\n"
+                '\tstep.Check("checkpoint_signature_verifies", step.Verify(m)),\n'
+                ")\nif counted && m.Number > r.low() {",
+                "if m.Number > r.low() {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.stable_by_quorum",
@@ -384,6 +440,7 @@ CHECKPOINTS = (
         breaks=("stable_by_quorum",),
         clause="2f + 1 for sequence number n with the same digest d. §4.3",
         edits=(Replace("count_checkpoint", "(m.number, m.digest)", '(m.number, b"")'),),
+        go=(Lines("countCheckpoint", "which := checkpoint{m.Number, m.Digest}", 'which := checkpoint{m.Number, ""}'),),
     ),
     Mutation(
         id="pbft.checkpoints_are_a_count",
@@ -504,6 +561,15 @@ CHECKPOINTS = (
         breaks=("committed_by_quorum", "agreement"),
         clause="A replica can obtain missing information from another; d is the digest for m. §4.2, §4.4",
         edits=(Site("handle_fetched_request", "drop-check", "fetched_request_of_the_digest"),),
+        go=(
+            Lines(
+                "handleFetchedRequest",
+                "wanted := r.Holds(\n"
+                '\tstep.Check("fetched_request_of_the_digest", r.DigestOf(m.Request) == lacking),\n'
+                ")\nif wanted && committed {",
+                "if committed {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.handle_fetched_request/drop-sync/1",
@@ -657,6 +723,15 @@ VIEW_CHANGES = (
         breaks=("views_follow_correct_replicas", "progress_after_heal"),
         clause="A faulty replica cannot cause a view change by sending a view-change message. §4.5.2",
         edits=(Site("join_view_change", "drop-check", "joined_by_a_correct_replica"),),
+        go=(
+            Lines(
+                "joinViewChange",
+                "joined := r.Holds(\n"
+                '\tstep.Check("joined_by_a_correct_replica", r.hasACorrect(len(later))),\n'
+                ")\nif len(later) > 0 && joined {",
+                "if len(later) > 0 {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.nobody_joins",
@@ -751,6 +826,13 @@ VIEW_CHANGES = (
         ),
         sources=("johnhenry/raijin#8",),
         aliases=("B3",),
+        go=(
+            Lines(
+                "carriedOver",
+                "for number := stable + 1; number <= highest; number++ {",
+                "for number := stable + 1; number < number; number++ {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.carries_over_the_first",
@@ -765,6 +847,13 @@ VIEW_CHANGES = (
         ),
         sources=("Autobahn, as analysed by Specula: autobahn/bug2-report.md",),
         aliases=("B9",),
+        go=(
+            Lines(
+                "carriedOver",
+                "if known, ok := latest[p.Number]; !ok || known.View < p.View {",
+                "if _, ok := latest[p.Number]; !ok {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.carries_over_the_lowest_view",
@@ -773,6 +862,13 @@ VIEW_CHANGES = (
         breaks=("new_view_is_complete", "agreement_across_views"),
         clause="The digest in the pre-prepare with the highest view number in V. §4.4",
         edits=(Replace("carried_over", "latest[p.number].view < p.view", "latest[p.number].view > p.view"),),
+        go=(
+            Lines(
+                "carriedOver",
+                "if known, ok := latest[p.Number]; !ok || known.View < p.View {",
+                "if known, ok := latest[p.Number]; !ok || known.View > p.View {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.gaps_closed_up",
@@ -818,6 +914,13 @@ VIEW_CHANGES = (
         ),
         sources=("besu-eth/besu#1734",),
         aliases=("B13",),
+        go=(
+            Lines(
+                "askForView",
+                "certificates = append(certificates, r.prepared.At(number))",
+                "if number > r.executed {\n\tcertificates = append(certificates, r.prepared.At(number))\n}",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.only_the_last_view_shown",
@@ -831,6 +934,15 @@ VIEW_CHANGES = (
                 "tuple(self.prepared[number] for number in sorted(self.prepared))",
                 "tuple(self.prepared[number] for number in sorted(self.prepared) "
                 "if self.prepared[number].pre_prepare.view == self.view - 1)",
+            ),
+        ),
+        go=(
+            Lines(
+                "askForView",
+                "certificates = append(certificates, r.prepared.At(number))",
+                "if c := r.prepared.At(number); c.PrePrepare.View == r.Disk.View-1 {\n"
+                "\tcertificates = append(certificates, c)\n"
+                "}",
             ),
         ),
     ),
@@ -855,6 +967,7 @@ VIEW_CHANGES = (
         breaks=("left_views_stay_left", "view_change_shows_all", "agreement_across_views"),
         clause="It stops accepting messages (other than checkpoint, view-change, and new-view messages). §4.4",
         edits=(Site("start_view_change", "drop-sync", "1"),),
+        go=(Lines("startViewChange", "r.Sync()", ""),),
     ),
     Mutation(
         id="pbft.enter/drop-sync/1",
@@ -863,6 +976,7 @@ VIEW_CHANGES = (
         breaks=("left_views_stay_left", "one_digest_in_view"),
         clause="For each message in O it multicasts a prepare and adds the messages to its log. §4.4",
         edits=(Site("enter", "drop-sync", "1"),),
+        go=(Lines("enter", "r.Sync()", ""),),
     ),
     Mutation(
         id="pbft.entered_before_its_checkpoint",
@@ -981,6 +1095,15 @@ CLIENTS = (
         breaks=("results_are_true", "linearizability"),
         clause="The client waits for f + 1 replies, since at most f replicas can be faulty. §4.1",
         edits=(Site("accept_result", "drop-check", "result_by_a_correct_replica"),),
+        go=(
+            Lines(
+                "acceptResult",
+                "accepted := c.Holds(\n"
+                '\tstep.Check("result_by_a_correct_replica", c.hasACorrect(len(matching))),\n'
+                ")\nif accepted && c.asking != nil {",
+                "if c.asking != nil {",
+            ),
+        ),
     ),
     Mutation(
         id="pbft.replies_without_results",
