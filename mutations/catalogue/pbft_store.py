@@ -6,7 +6,7 @@ measurements, `docs/pbft_store-mutants.md` is a table of everything. What PBFT i
 catalogue.
 """
 
-from mutations.entry import Beyond, DriftKind, Mutation, Replace, Site
+from mutations.entry import Beyond, DriftKind, Lines, Mutation, Replace, Site
 
 READS = (
     Mutation(
@@ -40,6 +40,7 @@ READS = (
         breaks=("shown_is_on_disk", "reads_go_forward"),
         clause="Any two sets of 2f + 1 have a correct replica in common, which has executed the write. [B]",
         edits=(Site("show", "drop-sync", "1"),),
+        go=(Lines("show", "r.Sync()", ""),),
     ),
     Mutation(
         id="pbft_store.only_reads_bind",
@@ -48,6 +49,7 @@ READS = (
         breaks=("shown_is_on_disk", "reads_go_forward", "linearizability"),
         clause="Any two sets of 2f + 1 have a correct replica in common, which has executed the write. [B]",
         edits=(Replace("reply_to", "if self.switches.read_only:\n    self.show()", ""),),
+        go=(Lines("replyTo", "if r.Switches.ReadOnly {\n\tr.show()\n}", ""),),
     ),
     Mutation(
         id="pbft_store.reads_what_is_prepared",
@@ -72,6 +74,21 @@ READS = (
         message="Fewer reads fall back behind writes\n\nWhile a write is between prepared and committed, replicas are "
         "of two minds, and a read that meets it\nfinds no 2f + 1 that agree. What has prepared is ordered already, so "
         "replicas now answer as if it\nwas executed.",
+        go=(
+            Lines(
+                "handleRead",
+                "result := r.service().get(m.Key)",
+                "state := &Service{}\n"
+                "state.Restore(r.Snapshot())\n"
+                "for number := r.executed + 1; r.prepared.Has(number); number++ {\n"
+                "\trequest := r.requests.At(r.prepared.At(number).PrePrepare.Digest)\n"
+                "\tif request != nil {\n"
+                "\t\tstate.Apply(*request)\n"
+                "\t}\n"
+                "}\n"
+                "result := state.get(m.Key)",
+            ),
+        ),
     ),
     Mutation(
         id="pbft_store.reads_from_a_cache",
@@ -152,6 +169,15 @@ DECISIONS = (
             ),
         ),
         sources=("bft-smart/library#91",),
+        go=(
+            Lines(
+                "askAgain",
+                "if r.Switches.ReadOnly && (r.pending.Len() > 0 || r.executed < r.Disk.Shown) {\n"
+                "\tr.Broadcast(FetchDecisions{r.executed})\n"
+                "}",
+                "",
+            ),
+        ),
     ),
 )
 
@@ -164,6 +190,18 @@ CLIENTS = (
         clause="The client waits for 2f + 1 replies from different replicas with the same result. §5.1",
         edits=(Site("accept_result", "drop-check", "result_by_quorum"),),
         sources=("vmware/concord-bft#1576",),
+        go=(
+            Lines(
+                "acceptResult",
+                "accepted := !c.Switches.ReadOnly || c.Holds(\n"
+                '\tstep.Check("result_by_quorum", c.isQuorum(len(matching))),\n'
+                ")\n"
+                "if accepted {\n"
+                "\tc.believe(result, matching)\n"
+                "}",
+                "c.believe(result, matching)",
+            ),
+        ),
     ),
     Mutation(
         id="pbft_store.one_reply_is_enough",
@@ -179,6 +217,13 @@ CLIENTS = (
                 "    self.reply(self.asking.timestamp, result)\n"
                 "    self.asking = None\n"
                 "    self.cancel(RESEND)",
+            ),
+        ),
+        go=(
+            Lines(
+                "acceptResult",
+                "c.believe(result, matching)",
+                "if c.asking != nil {\n\tc.Reply(c.asking.Timestamp, result)\n\tc.asking = nil\n\tc.Cancel(resend)\n}",
             ),
         ),
     ),
@@ -235,6 +280,17 @@ CLIENTS = (
                 "    self.accept_result(m.reply.result)",
             ),
         ),
+        go=(
+            Lines("", '"slices"', '"slices"\n"strconv"'),
+            Lines(
+                "handleReadReply",
+                "c.handleReply(src, m.Reply)",
+                "if step.Verify(m.Reply) && c.asking != nil && m.Reply.Timestamp == c.asking.Timestamp {\n"
+                "\tc.replies[step.NodeID(strconv.Itoa(len(c.replies)))] = m.Reply\n"
+                "\tc.acceptResult(m.Reply.Result)\n"
+                "}",
+            ),
+        ),
     ),
     Mutation(
         id="pbft_store.replies_of_earlier_reads",
@@ -251,6 +307,16 @@ CLIENTS = (
                 "    self.accept_result(m.reply.result)",
             ),
         ),
+        go=(
+            Lines(
+                "handleReadReply",
+                "c.handleReply(src, m.Reply)",
+                "if step.Verify(m.Reply) && c.asking != nil {\n"
+                "\tc.replies[m.Reply.Signer] = m.Reply\n"
+                "\tc.acceptResult(m.Reply.Result)\n"
+                "}",
+            ),
+        ),
     ),
     Mutation(
         id="pbft_store.read_replies_unsigned",
@@ -265,6 +331,16 @@ CLIENTS = (
                 "if self.asking is not None and m.reply.timestamp == self.asking.timestamp:\n"
                 "    self.replies[m.reply.signer] = m.reply\n"
                 "    self.accept_result(m.reply.result)",
+            ),
+        ),
+        go=(
+            Lines(
+                "handleReadReply",
+                "c.handleReply(src, m.Reply)",
+                "if c.asking != nil && m.Reply.Timestamp == c.asking.Timestamp {\n"
+                "\tc.replies[m.Reply.Signer] = m.Reply\n"
+                "\tc.acceptResult(m.Reply.Result)\n"
+                "}",
             ),
         ),
     ),

@@ -87,6 +87,7 @@ def test_a_partial_repair_or_a_wrong_body_in_go_scores_nothing_and_what_it_break
 NOTHING = {
     "paxos": ("\tp.waiting.Set(op, command.(int))\n", "\tp.Refuse(op)\n"),
     "pbft": ("\tif c.asking != nil {\n\t\tc.Refuse(op)\n", "\tif op > 0 {\n\t\tc.Refuse(op)\n"),
+    "pbft_store": ("\tif c.asking != nil {\n\t\tc.Refuse(op)\n", "\tif op > 0 {\n\t\tc.Refuse(op)\n"),
     "raft_snapshots": ('step.Check("request_to_leader", r.role == leader),', 'step.Check("request_to_leader", false),'),
     "transactions": ("\tif s.active.Len() < s.Switches.AtOnce {\n", "\tif s.active.Len() < 0 {\n"),
     "two_phase_commit": ("\tif c.voting != 0 {\n\t\tc.Refuse(op)\n", "\tif c.voting >= 0 {\n\t\tc.Refuse(op)\n"),
