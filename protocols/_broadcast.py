@@ -6,8 +6,8 @@ Book     C. Cachin, R. Guerraoui and L. Rodrigues, "Introduction to Reliable and
 Scope    Any node may broadcast any number of values: each has its own instance of the algorithm, named by its sender
          and the sender's number for it, from 1.
 
-A link repeats a message until it is acknowledged. A message is acknowledged when what it led to is durable; a node that
-restarts tells the others, and they tell it everything again that they stand by.
+A link repeats a message until the present life of its receiver acknowledges it: what an earlier one has acknowledged, a
+crash may have made it forget. A node that restarts tells the others, and they tell it all again that they stand by.
 """
 
 from collections.abc import Iterable, Iterator
@@ -63,14 +63,17 @@ class Send:
 
 @message
 class Ack:
-    """Whatever the message with this digest led to is durable."""
+    """The message with this digest has arrived in this life of the sender."""
 
     digest: bytes
+    life: int
 
 
 @message
 class Restarted:
-    """The sender has lost what it had not written down."""
+    """The sender has lost what it had not written down in its earlier lives."""
+
+    life: int
 
 
 @value
@@ -91,6 +94,7 @@ class Delivered:
 
 
 class BroadcastDisk(Disk):
+    life: int = 0  # how often this node has started
     sent: Log[Sent]
     delivered: Log[Delivered]
 
@@ -112,18 +116,21 @@ class LinkedNode(Node[D]):
     """A node with perfect links to its peers: what is posted arrives, in the end and perhaps more than once."""
 
     def start(self) -> None:
-        self.unacknowledged: dict[NodeId, dict[bytes, Any]] = {peer: {} for peer in self.peers}  # by digest
+        self.unacknowledged: dict[NodeId, dict[Ack, Any]] = {peer: {} for peer in self.peers}  # by what it waits for
+        self.life_of: dict[NodeId, int] = dict.fromkeys(self.peers, 1)
+        self.disk.life += 1
+        self.sync()
         self.delivered = {(d.sender, d.number) for d in self.disk.delivered}
         self.set_timer(REPEAT, REPEAT_INTERVAL)
         for peer in self.peers:
-            self.post(peer, Restarted())
+            self.post(peer, Restarted(self.disk.life))
 
     def post(self, to: NodeId, m: Any) -> None:
         """Send until it is acknowledged; a node's own messages arrive at once."""
         if to == self.me:
             self.HANDLERS[type(m)](self, self.me, m)
-        elif digest_of(m) not in self.unacknowledged[to]:
-            self.unacknowledged[to][digest_of(m)] = m
+        elif (ack := Ack(digest_of(m), self.life_of[to])) not in self.unacknowledged[to]:
+            self.unacknowledged[to][ack] = m
             self.send(to, m)
 
     def post_to_all(self, m: Any) -> None:
@@ -134,16 +141,26 @@ class LinkedNode(Node[D]):
     def receive(self, src: NodeId, m: Any) -> None:
         super().receive(src, m)
         if type(m) is not Ack:
-            self.send(src, Ack(digest_of(m)))
+            self.send(src, Ack(digest_of(m), self.disk.life))
 
     @on(Ack)
     def handle_ack(self, src: NodeId, m: Ack) -> None:
-        self.unacknowledged[src].pop(m.digest, None)
+        self.learn_of_life(src, m.life)
+        self.unacknowledged[src].pop(m, None)
 
     @on(Restarted)
     def handle_restarted(self, src: NodeId, m: Restarted) -> None:
+        self.learn_of_life(src, m.life)
         for each in self.stands_by(src):
             self.post(src, each)
+
+    def learn_of_life(self, peer: NodeId, life: int) -> None:
+        """What is on its way may have met the peer's earlier life."""
+        if life > self.life_of[peer]:
+            self.life_of[peer] = life
+            waiting, self.unacknowledged[peer] = self.unacknowledged[peer], {}
+            for m in waiting.values():
+                self.post(peer, m)
 
     @on_timeout(REPEAT)
     def repeat(self) -> None:
