@@ -9,7 +9,7 @@ from protosim.plan import LIVENESS_EVERY, Wish, plan
 from protosim.program import Program, load, reference
 from protosim.run import Run, simulate
 
-RUNS = 60  # of a hunt, in one of which a mutant should break its invariant
+RUNS = 120  # of a hunt, in one of which a mutant should break its invariant
 
 T = TypeVar("T", bound=Observer)
 
