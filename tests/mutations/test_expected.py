@@ -6,13 +6,12 @@ import attrs
 import pytest
 
 from mutations import catalogue
-from protosim import operatorkills, protocolpage
+from protosim import protocolpage
 from protosim.api import ProtocolSpec
 from protosim.errors import UserError
 from protosim.killpage import page, page_of
 from protosim.kills import KILLED, SURVIVES, Row, compare, expected, gaps, measure, merged, path_of, text
 from protosim.program import spec_of
-from tests.mutations.unmeasured import UNMEASURED
 
 CATALOGUED = [name for name in catalogue.names() if isinstance(spec_of(name), ProtocolSpec)]  # a model is explored
 
@@ -36,15 +35,9 @@ def sample() -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-@pytest.mark.parametrize("protocol", [name for name in CATALOGUED if name not in UNMEASURED])
+@pytest.mark.parametrize("protocol", CATALOGUED)
 def test_the_table_and_the_catalogue_have_the_same_mutants_and_every_survival_has_a_reason(protocol: str) -> None:
     assert gaps(table(protocol), catalogue.load(protocol)) == []
-
-
-@pytest.mark.parametrize("protocol", UNMEASURED)
-def test_a_protocol_is_called_unmeasured_only_as_long_as_its_tables_have_gaps(protocol: str) -> None:
-    made = operatorkills.gaps(protocol, operatorkills.expected(protocol))
-    assert gaps(table(protocol), catalogue.load(protocol)) or made, "take it out of UNMEASURED"
 
 
 @pytest.mark.parametrize("id", sample())

@@ -11,10 +11,8 @@ from protosim.errors import UserError
 from protosim.kills import KILLED, SURVIVES, Row
 from protosim.operatorkills import Table, compare, expected, gaps, share, text, updated
 from protosim.program import modules, spec_of
-from tests.mutations.unmeasured import UNMEASURED
 
 PROTOCOLS = [name for name in modules("protocols") if isinstance(spec_of(name), ProtocolSpec)]
-MEASURED = [name for name in PROTOCOLS if name not in UNMEASURED]
 
 TABLE = Table(
     events=9_000,
@@ -29,12 +27,12 @@ def row(id: str, outcome: str) -> Row:
     return Row(id=id, outcome=outcome, invariants=broken, hunts=1, runs=1, events=10, cpu=0.1, worst_cpu=0.1)
 
 
-@pytest.mark.parametrize("protocol", MEASURED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_table_has_every_mutant_that_operators_make(protocol: str) -> None:
     assert gaps(protocol, expected(protocol)) == []
 
 
-@pytest.mark.parametrize("protocol", MEASURED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_mutant_that_is_killed_still_is(protocol: str) -> None:
     table = expected(protocol)
     chosen = list(table.killed)[len(table.killed) // 2]
