@@ -11,7 +11,7 @@ from typing import cast
 
 import attrs
 
-from protosim import files
+from protosim import files, paths
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status
 from protosim.proofs.judge import Lemma
@@ -39,7 +39,8 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         )
     if args.handout is not None:
         files.write(Path(args.handout), handed_out(args.task, language_of(Path(args.handout))))
-        out.say(f"Wrote {args.handout}.")
+        ticket = paths.data("tasks") / args.task / "ticket.md"
+        out.say(f"Wrote {args.handout}.{f' The ticket is {ticket}.' if ticket.is_file() else ''}")
         return Answer("ok", {"task": args.task, "handout": args.handout})
     if args.batch is not None:
         return run_batch(args.task, Path(args.batch), out)
