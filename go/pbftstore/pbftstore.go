@@ -1126,10 +1126,9 @@ func (r *Replica) handleFetchState(src step.NodeID, m FetchState) {
 // handleFetchedState: the certificate says which state it must be, whoever sends it.
 func (r *Replica) handleFetchedState(src step.NodeID, m FetchedState) {
 	number := m.Snapshot.Number
-	digest := r.DigestOf(m.Snapshot.State)
 	usable := r.Holds(
 		step.Check("fetched_state_stable", r.isStable(m.Proof, number)),
-		step.Check("fetched_state_of_the_proof", slices.ContainsFunc(m.Proof, func(x Checkpoint) bool { return x.Digest == digest })),
+		step.Check("fetched_state_of_the_proof", r.isProven(m.Snapshot.State, m.Proof)),
 	)
 	if !usable || number <= r.executed || number < r.low() {
 		return
@@ -1142,6 +1141,12 @@ func (r *Replica) handleFetchedState(src step.NodeID, m FetchedState) {
 	r.discard(number)
 	r.forgetExecuted()
 	r.execute()
+}
+
+// isProven says whether the checkpoints are of this state.
+func (r *Replica) isProven(state State, proof []Checkpoint) bool {
+	digest := r.DigestOf(state)
+	return slices.ContainsFunc(proof, func(m Checkpoint) bool { return m.Digest == digest })
 }
 
 func (r *Replica) handleFetchRequest(src step.NodeID, m FetchRequest) {
