@@ -172,7 +172,8 @@ def test_a_source_must_be_there(cli: Cli) -> None:
 def test_a_candidate_that_is_a_pipe_is_refused_before_anybody_waits_for_it(cli: Cli) -> None:
     os.mkfifo("pipe.py")
     refused = cli("score", "fix_raft_safety", "pipe.py")
-    assert (refused.code, refused.err) == (3, "The candidate pipe.py is a device or a pipe, which may never end: name a file.\n")
+    sentence = "The candidate pipe.py is a device or a pipe, which may never end: name a file.\n"
+    assert (refused.code, refused.err) == (3, sentence)
 
 
 def test_a_mutant_that_does_not_apply_to_the_source_says_what_it_expected(cli: Cli, edited: Edited) -> None:
