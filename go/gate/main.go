@@ -107,8 +107,13 @@ func (g *gate) directives(file *ast.File) {
 }
 
 func (g *gate) imports(file *ast.File) {
+	known := map[string]bool{}
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value)
+		path := pathOf(spec)
+		if known[path] {
+			g.refuse(spec.Pos(), "%q is imported twice", path)
+		}
+		known[path] = true
 		if !slices.Contains(allowed, path) {
 			g.refuse(spec.Pos(), "%q is imported; a protocol may import %s", path, strings.Join(allowed, ", "))
 		}
@@ -138,10 +143,15 @@ func (g *gate) statements(file *ast.File) {
 // nameOf is what a file calls a package that it imports.
 func nameOf(file *ast.File, path string) string {
 	for _, spec := range file.Imports {
-		if spec.Path.Value == strconv.Quote(path) && spec.Name != nil {
+		if pathOf(spec) == path && spec.Name != nil {
 			return spec.Name.Name
 		}
 	}
+	return path
+}
+
+func pathOf(spec *ast.ImportSpec) string {
+	path, _ := strconv.Unquote(spec.Path.Value)
 	return path
 }
 

@@ -58,15 +58,14 @@ def check(source: str, handed_out: str, reference: str) -> Refusal | None:
     """The gate that the candidate does not pass. Its source has been compiled in a worker before, so it can be here."""
     try:
         same = behaviour(source) == behaviour(handed_out)
+        changes = [] if same else list(schema_changes(source, reference))
     except SyntaxError as error:
         return Refusal("compile_error", f"line {error.lineno} does not parse: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
         return Refusal("compile_error", f"the candidate cannot be compiled: {error}")
     if same:
         return Refusal("unmodified", "the candidate does exactly what the handed-out source does")
-    for sentence in schema_changes(source, reference):
-        return Refusal("tampered", sentence)
-    return None
+    return Refusal("tampered", changes[0]) if changes else None
 
 
 # -- What code does ----------------------------------------------------------------------------------

@@ -19,10 +19,11 @@ import attrs
 
 from protosim.api import Log
 from protosim.program import Program
-from protosim.run import LocalHost, finish, make_switches, make_world, printable, spell_event
+from protosim.run import LocalHost, drive, finish, make_switches, make_world, printable, spell_event
 from protosim.scenario import Scenario
 from protosim.score import step
 from protosim.score.pool import Pool, Worker
+from protosim.score.rehearsal import Rehearsal, deeds
 from protosim.score.suite import Trial
 from protosim.world import DELIVER, START, ProtocolFailure, World
 
@@ -30,6 +31,7 @@ MOST_BOOTS = 40  # of all nodes in one run: each needs a worker
 LARGEST_EVENT = 64 << 10  # bytes that a worker may answer to one event, on average over a frame
 LARGEST_SCORE = 128 << 20  # bytes that all workers may send in all
 MANY = 50  # commands of a kind, of which a score needs an answered one
+OFTEN = 4  # times: what correct nodes do so often in a run cannot be missing from it by chance
 STRIKES = 3  # loops and silences after which a candidate is given up
 LIMIT = 200.0  # seconds of CPU time in this process, which needs ten: a busy machine costs nobody a score
 WALL = 900.0  # seconds by the clock, which the reference needs one in forty of
@@ -60,10 +62,12 @@ class Game:
     """A run in progress."""
 
     trial: Trial
+    program: Program  # the reference
     world: World
     switches: Switches
     slot: int
     liars: LocalHost | None = None  # correct nodes that others speak for; the candidate's code never lies
+    did: set[str] = attrs.field(factory=set)  # by the candidate's nodes: `deeds`
     seats: dict[int, Worker] = attrs.field(factory=dict)  # by node, where it lives now
     boots: int = 0
     outcome: Outcome | None = None
@@ -101,6 +105,9 @@ class Game:
                 return goal, f"after {self.world.events} events this goal was never reached"
         if answers < least:
             return "answers", f"clients got {answers} answers; {least} are the least"
+        usual = usual_deeds(self.program, self.world.scenario) if self.trial.run.breaks else []
+        if 2 * len(idle := [deed for deed in usual if deed not in self.did]) > len(usual):
+            return "activity", f"in {self.world.events} events no node did what correct ones do: {', '.join(idle)}"
         return "", ""
 
     def answers(self) -> int:
@@ -146,6 +153,13 @@ def question(world: World, slot: int, switches: Switches) -> list[Any]:
         disk = tuple((name, (x.base, *x) if type(x) is Log else x) for name, x in details[0].items())
         details = [world.ids[world.at], world.replicas, switches, disk]
     return step.event_to_wire(slot, world.clock_of(world.at), kind, *details)
+
+
+def usual_deeds(program: Program, scenario: Scenario) -> list[str]:
+    """What correct nodes do often in this run. Who sleeps until it is over breaks nothing, and repairs nothing."""
+    host = Rehearsal(program, scenario)
+    drive(make_world(program, scenario, digest=False), host)
+    return sorted(deed for deed, times in host.did.items() if times >= OFTEN)
 
 
 def switches_of(program: Program, scenario: Scenario) -> Switches:
@@ -217,7 +231,7 @@ class Judge:
     def _begin(self, trial: Trial, slot: int) -> Game:
         world = make_world(self.program, trial.scenario)
         switches = switches_of(self.program, trial.scenario)
-        return Game(trial, world, switches, slot, LocalHost(self.program, trial.scenario))
+        return Game(trial, self.program, world, switches, slot, LocalHost(self.program, trial.scenario))
 
     def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
         """Advance these games to their next events, and post these; who was asked about which."""
@@ -288,6 +302,7 @@ class Judge:
                 effects, refused = self.reader.read(answer, world.ids)
             except ValueError as error:
                 raise ProtocolFailure(f"{error}, {where}") from error
+            game.did.update(deeds(effects))
             world.resume(effects, refused)
 
     def _give_up_at_last(self, games: Sequence[Game]) -> None:

@@ -4,10 +4,12 @@ The candidate's code never lies. Where its run has liars these run the reference
 changes classes on the way.
 """
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from protosim.api import SEND, Effect
+from protosim.api import APPLY, REPLY, SEND, Effect
 from protosim.program import Program, reference
 from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
@@ -29,16 +31,28 @@ class Rehearsal(LocalHost):
         self.classes, trusted = program.classes, reference(program.name)
         self.trusted_classes = trusted.classes
         self.liars = LocalHost(trusted, scenario)
+        self.did: Counter[str] = Counter()  # by correct nodes: `deeds`
 
     def step(self, world: World) -> tuple[list[Effect], list[tuple[str, ...]]]:
         if world.ids[world.at] not in world.liars:
-            return super().step(world)
+            effects, refused = super().step(world)
+            self.did.update(deeds(effects))
+            return effects, refused
         event = world.pending
         world.pending = _of(self.trusted_classes, event)
         effects, refused = self.liars.step(world)
         world.pending = event
         effects[:] = [_of(self.classes, effect) if effect[0] == SEND else effect for effect in effects]
         return effects, refused
+
+
+def deeds(effects: Sequence[Effect]) -> Iterator[str]:
+    """What these effects do for others: "send Vote", "apply", "reply"."""
+    for effect in effects:
+        if effect[0] == SEND:
+            yield f"send {type(effect[2]).__name__}"
+        elif effect[0] in (APPLY, REPLY):
+            yield "apply" if effect[0] == APPLY else "reply"
 
 
 def _of(classes: dict[str, Any], x: Any) -> Any:

@@ -32,6 +32,7 @@ REFUSED = {
     "a goroutine": (END, "\nfunc f() {\n\tgo f()\n}\n", "tampered", "go f()", "no goroutines"),
     "a channel": (END, "\nvar c chan int\n", "tampered", "chan int", "no channels"),
     "a select": (END, "\nfunc f() {\n\tselect {}\n}\n", "tampered", "select", "no channels"),
+    "an import under two names": ('"cmp"', '"cmp"\n\tc "cmp"', "tampered", 'c "cmp"', "imported twice"),
     "an import behind the code": (END, '\nimport "fmt"\n', "compile_error", 'import "fmt"', "imports must appear"),
     "a message with more": ("\tGranted bool\n", "\tGranted bool\n\tWhy int\n", "tampered", "type Vote", "Vote is"),
     "a message with another type": ("\tGranted bool\n", "\tGranted int\n", "tampered", "type Vote", "Vote is"),

@@ -49,9 +49,11 @@ def judge(source: str | bytes, folder: Path, task: str = TASK) -> Result:
 
 def played(program: Program, trial: Trial) -> Outcome:
     """How the run ends, with the nodes in this process: the judge says it, and no worker has to start."""
-    game = Game(trial, make_world(program, trial.scenario), (), 0)
+    game = Game(trial, reference(program.name), make_world(program, trial.scenario), (), 0)
+    host = Rehearsal(program, trial.scenario)
     with blame(game):
-        run_to_end(game.world, Rehearsal(program, trial.scenario))
+        run_to_end(game.world, host)
+        game.did.update(host.did)
         game.end()
     assert game.outcome is not None
     return game.outcome

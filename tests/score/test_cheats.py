@@ -12,7 +12,7 @@ import pytest
 from protosim.adapters import sandbox
 from protosim.score import judge as judging
 from protosim.score import pool as pools
-from tests.score.candidates import BUGS, REFERENCE, drifted, judge, shorten
+from tests.score.candidates import BUGS, REFERENCE, drifted, judge, shorten, with_bugs
 
 RIGHT, WRONG = "right", "wrong"
 
@@ -383,3 +383,16 @@ def test_sentences_hold_nothing_that_a_terminal_obeys(
     for failure in result.failures:
         assert failure["sentence"].isprintable()
         assert len(failure["sentence"]) < 500
+
+
+@pytest.mark.parametrize("bug", ["raft.vote_response_current", "raft.commit_current_term"])
+def test_who_sleeps_until_the_killing_runs_are_over_has_repaired_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: str
+) -> None:
+    shorten(monkeypatch, 1, ("kill", "chaos", "live"))
+    awake = "        if self.role is Role.LEADER:\n            return\n        self.role = Role.CANDIDATE\n"
+    assert awake in with_bugs(bug)
+    asleep = "        if self.now < 700 * MS:\n            return self.set_timer(ELECTION, ELECTION_TIMEOUT)\n"
+    result = judge(with_bugs(bug).replace(awake, asleep + awake), tmp_path)
+    assert (result.score, result.pass_rate) == (0, 0)
+    assert any(failed["invariant"] == "activity" for failed in result.failures), result.sentence
