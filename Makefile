@@ -12,7 +12,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Those that run; a model of shared state is explored instead.
 PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -L '^PROTOCOL = ModelSpec' protocols/[a-z]*.py))
 
-.PHONY: help setup demo test lint bench soak explore kills twins proofs lock clean
+.PHONY: help setup demo test thorough lint bench soak explore kills twins proofs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -44,6 +44,9 @@ demo: setup ## the whole idea in a minute: break Raft, catch it, replay it, scor
 
 test: lint ## check style and types, then run every test
 	$(RUN) -m pytest -n 2
+
+thorough: setup ## the cases of heavy tests of which `make test` takes one in four
+	$(RUN) -m pytest -n 2 -m thorough
 
 lint: setup ## ruff, mypy --strict and pyright
 	$(RUN) -m ruff check .

@@ -21,6 +21,7 @@ from protosim.score import golang as candidates
 from protosim.score import gosuite
 from protosim.score.pool import bundle, python
 from protosim.score.suite import Task, load_task, secret
+from tests.sampling import sampled
 
 TASKS = sorted(file.parent.name for file in (paths.data("go") / "suites").glob("*/suite.json"))
 TASK = load_task("fix_raft_safety")
@@ -113,7 +114,7 @@ def test_a_repair_that_is_safe_by_doing_nothing_fails_every_random_run(go: Run, 
     assert "this goal was never reached" in done.stdout
 
 
-@pytest.mark.parametrize(("task", "bugs"), LEFT, ids=lambda x: x if isinstance(x, str) else " ".join(x))
+@pytest.mark.parametrize(("task", "bugs"), sampled(LEFT))
 def test_the_stories_that_fail_name_the_bugs_that_are_left(
     go: Run, task: str, bugs: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from protosim.score import Result, golang, handed_out
 from protosim.score.suite import load_suite, load_task, secret, tasks, trials
 from protosim.score.twins import twins
 from tests.go.conftest import TASK, Judge
+from tests.sampling import sampled
 from tests.score.candidates import shorten
 from tests.score.test_score import without_timings
 
@@ -43,7 +44,7 @@ def short_of(task: str) -> list[tuple[str, ...]]:
     return [left for size in sizes for left in itertools.combinations(what.bugs, size)]
 
 
-SHORT = [pytest.param(task, left, id=f"{task}-{'+'.join(left)}") for task in OTHERS for left in short_of(task)]
+SHORT = sampled((task, left) for task in OTHERS for left in short_of(task))
 
 
 def drifts() -> list[tuple[str, str]]:
@@ -144,6 +145,6 @@ def test_three_scores_of_a_candidate_in_go_are_the_same(
     assert others == [first, first]
 
 
-@pytest.mark.parametrize(("protocol", "drift"), drifts())
+@pytest.mark.parametrize(("protocol", "drift"), sampled(drifts()))
 def test_a_mutant_drifts_in_go_as_it_does_in_python(tool: Go, protocol: str, drift: str) -> None:
     assert twins(protocol, [drift], runs=6).difference is None
