@@ -120,7 +120,7 @@ def test_a_verifier_that_takes_too_long_is_stopped(dafny: tool.Dafny, reference:
 # -- Files that are no proofs --------------------------------------------------------------------------
 
 NONE = {
-    "empty": ("", "compile_error", "there is nothing in it"),
+    "empty": ("", "compile_error", "the candidate is empty"),
     "comments": ("// So it is proved.\n" * 10_000, "compile_error", "there is nothing in it"),
     "another module": ("module Other { }", "compile_error", "there is no module TinyProof: it has Other"),
     "no module": ("lemma StaysWithin() { }", "compile_error", "`lemma` stands where only `module NAME {`"),

@@ -80,7 +80,7 @@ def test_the_limits_on_the_page_are_the_codes() -> None:
     assert f"after {judge.WALL:g} seconds" in said
     assert judge.STRIKES == 3
     assert f"{Limits().cpu} s of CPU time" in said
-    assert (Limits().memory, golang.LIMITS.memory) == (1 << 30, 4 << 30)
+    assert (Limits().memory, golang.LIMITS.memory) == (1 << 30, 2 << 30)
     assert f"{DEEPEST} deep" in said
     assert f"at most {step.LONGEST_NAME} ASCII characters" in said
     assert step.LONGEST_TIMER == 10**12
