@@ -14,6 +14,7 @@ from typing import Any
 
 FILE = "candidate.py"
 PATIENCE = 2  # seconds of CPU time for one event
+LOADING = 10  # for the candidate's module: a large protocol's classes take one on a slow machine
 
 
 def main() -> None:
@@ -38,7 +39,7 @@ def serve(frames_in: Any, frames_out: Any) -> None:
         frames_out.flush()
 
     host = Host()
-    answer(host.protect(host.load, receive()))
+    answer(host.protect(host.load, receive(), LOADING))
     while (events := receive()) is not None:
         answer([host.protect(host.handle, raw) for raw in events])
 
@@ -54,15 +55,17 @@ class Host:
         self.nodes: dict[int, Any] = {}
         self.spec: Any = None
         self.classes: dict[str, Any] = {}
+        self.patience = PATIENCE
         signal.signal(signal.SIGVTALRM, self.out_of_time)
 
     def out_of_time(self, *_: Any) -> None:
-        raise Looping(f"it used {PATIENCE} s of CPU time: it seems to loop for ever")
+        raise Looping(f"it used {self.patience} s of CPU time: it seems to loop for ever")
 
-    def protect(self, work: Callable[[Any], Any], argument: Any) -> Any:
+    def protect(self, work: Callable[[Any], Any], argument: Any, patience: int = PATIENCE) -> Any:
         """The answer of `work`, or the sentence of what it raised."""
         try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE, PATIENCE)
+            self.patience = patience
+            signal.setitimer(signal.ITIMER_VIRTUAL, patience, patience)
             return work(argument)
         except BaseException as error:
             return spell(error)
