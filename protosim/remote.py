@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import attrs
 
 from protosim import api
-from protosim.api import RESET, STORE, WRITE, Effect, Log, Node
+from protosim.api import RESET, STORE, WRITE, Effect, Node
 from protosim.errors import UserError
 from protosim.program import Program, reference
 from protosim.projection import Projection, parse
@@ -81,9 +81,8 @@ class Remote(Node[Any]):
         self.slot, self.past = self.LINK.slot(), []
         projection, disk = self.LINK.projection, self.disk
         replicas = self.peers if self.me in CLIENTS else tuple(sorted((*self.peers, self.me)))
-        contents = ((name, getattr(disk, name)) for name in disk.FIELDS)
         image = tuple(
-            (projection.disk_to_theirs(name), (x.base, *x) if isinstance(x, Log) else x) for name, x in contents
+            (projection.disk_to_theirs(name), step.content_to_tell(getattr(disk, name))) for name in disk.FIELDS
         )
         switches = tuple(attrs.asdict(self.switches, recurse=False).items())
         self._handle(step.START, self.me, replicas, switches, image)

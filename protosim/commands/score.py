@@ -68,7 +68,7 @@ def judge(task: str, candidate: Path, out: Output) -> Result:
 
 
 def run_batch(task: str, folder: Path, out: Output) -> Answer:
-    """Every answer of the folder, one row each as it is done."""
+    """Every answer of the folder, in one table at the end."""
     done: list[batch.Row] = []
     used = batch.Used.until_now()
     names = batch.answers(task, folder)

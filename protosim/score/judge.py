@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import attrs
 
-from protosim.api import Log
 from protosim.program import Program
 from protosim.run import LocalHost, drive, finish, make_switches, make_world, printable, spell_event
 from protosim.scenario import Scenario
@@ -150,7 +149,7 @@ def question(world: World, slot: int, switches: Switches) -> list[Any]:
     if kind == DELIVER:
         details = details[:2]  # not the message's key
     elif kind == START:
-        disk = tuple((name, (x.base, *x) if type(x) is Log else x) for name, x in details[0].items())
+        disk = tuple((name, step.content_to_tell(x)) for name, x in details[0].items())
         details = [world.ids[world.at], world.replicas, switches, disk]
     return step.event_to_wire(slot, world.clock_of(world.at), kind, *details)
 

@@ -51,6 +51,11 @@ def event_from_wire(raw: list[Any], classes: dict[str, Any]) -> tuple[int, int, 
     return slot, clock, kind, [from_wire(x, classes) for x in details]
 
 
+def content_to_tell(x: Any) -> Any:
+    """A field of the disk as START tells it: of a log its base and its entries."""
+    return (x.base, *x) if isinstance(x, api.Log) else x
+
+
 # -- Effects: the worker writes them, the parent believes nothing ------------------------------------
 
 
