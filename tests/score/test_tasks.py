@@ -128,7 +128,7 @@ def test_what_is_handed_out_shows_no_check_that_was_dropped(name: str) -> None:
 def test_what_is_handed_out_scores_nothing_even_with_a_cosmetic_edit(name: str, tmp_path: Path) -> None:
     for source in (handed_out(name), "# Repaired.\n" + handed_out(name)):
         result = judge(source, tmp_path, name)
-        assert (result.stage, result.score) == ("unmodified", 0)
+        assert (result.stage, result.score) == ("unmodified", 0), result.sentence
 
 
 @pytest.mark.parametrize("name", tasks())
