@@ -6,8 +6,11 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -22,6 +25,7 @@ EXIT: dict[Status, int] = {"ok": 0, "violation": 1, "inconclusive": 2, "error": 
 _STYLE: dict[Status, str] = {"ok": "32", "violation": "1;31", "inconclusive": "33", "error": "31"}
 
 COLUMN = 22  # characters of a middle cell before it is wrapped
+EVERY = 10.0  # seconds from one word about the progress to the next, where there is no bar
 
 Tick = Callable[[float, str], None]
 """(how much more is done, what to say about it)"""
@@ -43,6 +47,7 @@ class Output:
     json: bool = False
     stdout: TextIO = attrs.field(factory=lambda: sys.stdout)  # whatever `sys.stdout` becomes
     deaf: bool = False  # nobody reads stdout any more (`protosim ... | head`): work on, say nothing
+    bar: Any = None  # the bar on stderr, while there is one
 
     def say(self, text: str = "") -> None:
         """Words for a person, on stdout."""
@@ -70,6 +75,8 @@ class Output:
     def _print(self, text: str) -> None:
         if self.deaf:
             return
+        if self.bar is not None:
+            self.bar.clear()  # or the words would stand behind it; it comes back with its next tick
         try:
             print(_fit(text, self.stdout), file=self.stdout, flush=True)
         except BrokenPipeError:
@@ -117,9 +124,10 @@ class Output:
 
     @contextlib.contextmanager
     def progress(self, total: float | None = None) -> Generator[Tick]:
-        """A bar on stderr, if that is a terminal and the work takes more than a second."""
+        """A bar on stderr, if that is a terminal and the work takes over a second; elsewhere a line now and then."""
         if not sys.stderr.isatty():
-            yield lambda done, says: None
+            with self._lines(total) as tick:
+                yield tick
             return
         bars: Any = importlib.import_module("tqdm").tqdm
         bars.monitor_interval = 0  # no thread that outlives the bar
@@ -130,7 +138,36 @@ class Output:
                 bar.set_description_str(says, refresh=False)
                 bar.update(done)
 
+            self.bar = bar
+            try:
+                yield tick
+            finally:
+                self.bar = None
+
+    @contextlib.contextmanager
+    def _lines(self, total: float | None) -> Generator[Tick]:
+        """What was said last, every ten seconds: a log shows that the work goes on, whatever one piece of it takes."""
+        started, over = time.monotonic(), threading.Event()
+        done, last = 0.0, ""
+
+        def tick(more: float, says: str) -> None:
+            nonlocal done, last
+            done, last = done + more, says
+
+        def speak() -> None:
+            if hasattr(signal, "pthread_sigmask"):  # Ctrl-C is the main thread's to answer
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+            while not over.wait(EVERY):
+                share = f", {min(done / total, 1):.0%}" if total and done else ""
+                self.note(f"{self.command}: {time.monotonic() - started:.0f} s{share}{f': {last}' * bool(last)}")
+
+        thread = threading.Thread(target=speak, daemon=True)
+        thread.start()
+        try:
             yield tick
+        finally:
+            over.set()
+            thread.join()
 
 
 def _fit(text: str, stream: TextIO) -> str:
@@ -154,6 +191,11 @@ def table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
         for parts in zip_longest(*cells, fillvalue=""):
             lines.append("  ".join(f"{part:<{size}}" for part, size in zip(parts, wide, strict=True)).rstrip())
     return lines
+
+
+def plural(count: float, one: str, many: str = "") -> str:
+    """ "1 run", "1,000 runs"; `many` where it takes more than an s."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def command(*words: str) -> str:

@@ -13,11 +13,13 @@ import attrs
 
 from protosim import files, paths
 from protosim.errors import UserError
-from protosim.output import Answer, Output, Status
+from protosim.output import Answer, Output, Status, Tick, plural
 from protosim.proofs.judge import Lemma
-from protosim.score import batch, handed_out, language_of, score
+from protosim.score import batch, handed_out, language_of, score, verdicts
+from protosim.score.judge import Progress
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
+from protosim.score.verdicts import Log
 
 FAILURES = 5  # in the terminal; --json has all
 
@@ -29,6 +31,11 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--handout", metavar="FILE", help="write the source that the task gives out (.go: in Go), and judge nothing"
     )
     parser.add_argument("--batch", metavar="FOLDER", help="judge every answer in it, and say how many an hour that is")
+    parser.add_argument(
+        "--out", metavar="LOG",
+        help="of --batch: where each verdict is added as it is made; those that are there need not be judged again "
+        "(default: FOLDER.verdicts.jsonl)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
@@ -43,7 +50,11 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         out.say(f"Wrote {args.handout}.{f' The ticket is {ticket}.' if ticket.is_file() else ''}")
         return Answer("ok", {"task": args.task, "handout": args.handout})
     if args.batch is not None:
-        return run_batch(args.task, Path(args.batch), out)
+        folder = Path(args.batch)
+        log = args.out or folder.resolve().with_name(f"{folder.resolve().name}.verdicts.jsonl")
+        return run_batch(args.task, folder, Log(Path(log)), out)
+    if args.out is not None:
+        raise UserError("--out names where --batch keeps its verdicts; a single result goes to stdout (--json).")
     candidate = Path(args.candidate)
     result = judge(args.task, candidate, out)
     tell(result, out)
@@ -67,27 +78,85 @@ def judge(task: str, candidate: Path, out: Output) -> Result:
         return score(task, candidate, progress=progress)
 
 
-def run_batch(task: str, folder: Path, out: Output) -> Answer:
-    """Every answer of the folder, in one table at the end."""
-    done: list[batch.Row] = []
-    used = batch.Used.until_now()
+def run_batch(task: str, folder: Path, log: Log, out: Output) -> Answer:
+    """Every answer of the folder, each told and kept as soon as it is judged. Ctrl-C ends it with what there is."""
     names = batch.answers(task, folder)
+    judge, before = verdicts.judged_by(task), log.read()
+    files.require_writable(log.path)
+    rows: list[batch.Row] = []
+    fresh, interrupted = 0, False
+    used = batch.Used.until_now()
+    wide = max(map(len, names))
     with out.progress(len(names)) as tick:
-        for row in batch.rows(task, folder, names):
-            done.append(row)
-            tick(1, row.name)
-    used = used.since()
-    out.table([(row.name, row.verdict, f"{row.stage}: {row.sentence}") for row in done])
-    solved, failed = sum(row.solved for row in done), sum(row.score is None for row in done)
-    status: Status = "error" if failed else "ok" if solved == len(done) else "violation"
-    rate = used.rate(len(done))
-    out.verdict(
-        status,
-        f"{solved} of {len(done)} answers solve the task; {used.wall:.0f} s, {rate:,.0f} answers an hour and core.",
-    )
-    answers = [attrs.asdict(row) for row in done]
-    data = {"task": task, "answers": answers, "wall_s": used.wall, "cpu_s": used.cpu, "per_hour_and_core": rate}
-    return Answer(status, data)
+        try:
+            for name in names:
+                key = verdicts.key(judge, folder / name)
+                row = batch.known(before.get(key))
+                if known := row is not None:
+                    row = attrs.evolve(row, name=name)
+                else:
+                    row = batch.row(task, folder / name, _told(tick, name))
+                    log.add(key, {"task": task, **attrs.asdict(row)})
+                    fresh += 1
+                rows.append(row)
+                tick(1, name)
+                out.table([(name.ljust(wide), row.verdict.ljust(8), _of(row, known))])
+        except KeyboardInterrupt:
+            interrupted = True
+    return _sum_up(Batch(task, log, rows, len(names), fresh, used.since(), interrupted), out)
+
+
+def _told(tick: Tick, name: str) -> Progress:
+    return lambda done, total: tick(0, f"{name}: {done} of {total} runs")
+
+
+def _of(row: batch.Row, known: bool) -> str:
+    return f"{row.stage}: {row.sentence}{' (known)' * known}"
+
+
+@attrs.frozen
+class Batch:
+    """What became of a folder of answers."""
+
+    task: str
+    log: Log
+    rows: list[batch.Row]
+    asked: int  # answers in the folder
+    fresh: int  # that were not known before
+    used: batch.Used
+    interrupted: bool
+
+    @property
+    def status(self) -> Status:
+        if self.interrupted:
+            return "inconclusive"
+        if any(row.score is None for row in self.rows):
+            return "error"
+        return "ok" if all(row.solved for row in self.rows) else "violation"
+
+
+def _sum_up(done: Batch, out: Output) -> Answer:
+    solved, rate = sum(row.solved for row in done.rows), done.used.rate(done.fresh) if done.fresh else None
+    says = f"{solved} of {plural(len(done.rows), 'answer')} solve{'s' * (solved == 1)} the task"
+    if done.fresh < len(done.rows):
+        says += f", {len(done.rows) - done.fresh} of them judged before"
+    if rate is not None:
+        says += f"; {done.used.wall:.0f} s, {rate:,.0f} answers an hour and core"
+    if done.interrupted:
+        says += f". Interrupted: {done.asked - len(done.rows)} are left, and the same command goes on with them"
+    out.verdict(done.status, f"{says}.")
+    out.say(f"verdicts: {done.log.path}")
+    data = {
+        "task": done.task,
+        "answers": [attrs.asdict(row) for row in done.rows],
+        "left": done.asked - len(done.rows),
+        "known": len(done.rows) - done.fresh,
+        "log": str(done.log.path),
+        "wall_s": done.used.wall,
+        "cpu_s": done.used.cpu,
+        "per_hour_and_core": rate,
+    }
+    return Answer(done.status, data)
 
 
 def tell(result: Result, out: Output) -> None:

@@ -2,14 +2,16 @@
 
 import os
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from protosim.errors import UserError
 from protosim.proofs import problem
 from protosim.score import score
+from protosim.score.judge import Progress
 from protosim.score.pool import Worker
 from protosim.score.suite import load_task
 
@@ -47,15 +49,24 @@ def answers(task: str, folder: Path) -> list[str]:
     return names
 
 
-def rows(task: str, folder: Path, names: Sequence[str]) -> Generator[Row]:
-    for name in names:
-        try:
-            found = score(task, folder / name)
-        except UserError as error:
-            yield Row(name=name, stage="error", sentence=str(error))
-            continue
-        kept = {field.name: getattr(found, field.name) for field in attrs.fields(Row) if field.name != "name"}
-        yield Row(name=name, **kept)
+def known(verdict: Mapping[str, Any] | None) -> Row | None:
+    """The row of a verdict that was kept; None where there was none, or the machine failed then."""
+    if verdict is None or verdict.get("score") is None:
+        return None
+    try:
+        return Row(**{field.name: verdict[field.name] for field in attrs.fields(Row)})
+    except KeyError:
+        return None  # another version's
+
+
+def row(task: str, answer: Path, progress: Progress | None = None) -> Row:
+    """Judge one answer."""
+    try:
+        found = score(task, answer, progress=progress)
+    except UserError as error:
+        return Row(name=answer.name, stage="error", sentence=str(error))
+    kept = {field.name: getattr(found, field.name) for field in attrs.fields(Row) if field.name != "name"}
+    return Row(name=answer.name, **kept)
 
 
 @attrs.frozen

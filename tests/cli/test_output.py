@@ -2,9 +2,11 @@
 
 import io
 import sys
+import time
 
 import pytest
 
+from protosim import output
 from protosim.output import Answer, Output, command, table
 
 
@@ -62,6 +64,31 @@ def test_a_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     with Output("run").progress(10) as tick:
         tick(5, "half")
     assert plain.getvalue() == ""
+
+
+def _wait_for(text: str, stream: io.StringIO) -> None:
+    for _ in range(10_000):
+        if text in stream.getvalue():
+            return
+        time.sleep(0.001)
+    raise AssertionError(f"{text!r} is never said: {stream.getvalue()!r}")
+
+
+def test_where_there_is_no_terminal_a_line_now_and_then_says_that_the_work_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    monkeypatch.setattr(output, "EVERY", 0.01)
+    with Output("hunt").progress(10) as tick:
+        _wait_for("\n", plain)  # before anything is done, too
+        tick(5, "half")
+        _wait_for("half", plain)
+    lines = plain.getvalue().splitlines()
+    assert lines[0] == "hunt: 0 s"
+    assert lines[-1] == "hunt: 0 s, 50%: half"
+    time.sleep(0.05)
+    assert plain.getvalue().splitlines() == lines  # it ends with the work
 
 
 def test_characters_that_a_stream_cannot_carry_are_spelled_out() -> None:

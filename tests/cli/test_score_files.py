@@ -1,5 +1,6 @@
 """The command `score` with files that are none, and with a folder of answers."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -8,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from protosim.errors import UserError
 from protosim.program import reference
-from protosim.score import handed_out
+from protosim.score import handed_out, verdicts
+from protosim.score.result import Result
+from protosim.score.verdicts import Log
 from tests.score.candidates import shorten
 
 from .conftest import Cli
@@ -121,30 +125,94 @@ def test_a_candidate_that_is(
         assert done.err.count("\n") == 1
 
 
-def test_a_folder_of_answers_is_judged_one_by_one(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a solution, the handed-out source, and one that does not parse; the suite is one killing run."""
     shorten(monkeypatch, 1, ("kill",))
     monkeypatch.setattr("protosim.score.batch.load_task", lambda name: name)
-    folder = Path("answers")
+    folder = tmp_path / "answers"
     folder.mkdir()
     (folder / "a.py").write_text(reference("raft").source, "utf-8")
     (folder / "b.py").write_text("# Repaired.\n" + handed_out(TASK), "utf-8")
     (folder / "c.py").write_text("def f(:", "utf-8")
-    (folder / "d.py").mkdir()
     (folder / "notes.txt").touch()
-    done = cli("score", TASK, "--batch", folder, "--json")
+    return folder
+
+
+def test_a_folder_of_answers_is_judged_one_by_one(cli: Cli, answers: Path) -> None:
+    (answers / "d.py").mkdir()
+    done = cli("score", TASK, "--batch", answers, "--json")
     rows = {row["name"]: (row["stage"], row["score"]) for row in done.data["answers"]}
     assert rows == {
         "a.py": ("scored", 1.0), "b.py": ("unmodified", 0.0), "c.py": ("compile_error", 0.0), "d.py": ("error", None)
     }  # fmt: skip
     assert (done.code, done.data["status"]) == (3, "error")
-    (folder / "d.py").rmdir()
-    done = cli("score", TASK, "--batch", folder)
+    (answers / "d.py").rmdir()
+    done = cli("score", TASK, "--batch", answers, "--out", "another.jsonl")
     assert done.code == 1
-    assert "1 of 3 answers solve the task" in " ".join(done.out.split())
+    assert "1 of 3 answers solves the task" in " ".join(done.out.split())
     assert "answers an hour and core" in " ".join(done.out.split())
     for name in "bc":
-        (folder / f"{name}.py").unlink()
-    assert cli("score", TASK, "--batch", folder, "--json").code == 0
+        (answers / f"{name}.py").unlink()
+    assert cli("score", TASK, "--batch", answers, "--json").code == 0
+
+
+def test_an_interrupted_batch_keeps_its_verdicts_and_goes_on_with_the_rest(
+    cli: Cli, answers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until = ["c.py"]
+
+    def judged(task: str, candidate: Path, **how: object) -> Result:
+        if candidate.name in until:
+            raise KeyboardInterrupt
+        solved = candidate.read_text("utf-8") == reference("raft").source
+        return Result(task=task, split="public", stage="scored", score=float(solved), solved=solved)
+
+    monkeypatch.setattr("protosim.score.batch.score", judged)
+    first = cli("score", TASK, "--batch", answers, "--json")
+    assert (first.code, first.data["status"], first.data["left"]) == (2, "inconclusive", 1)
+    assert [row["name"] for row in first.data["answers"]] == ["a.py", "b.py"]
+    log = answers.with_name("answers.verdicts.jsonl")
+    assert first.data["log"] == str(log)
+    assert [json.loads(line)["name"] for line in log.read_text("utf-8").splitlines()] == ["a.py", "b.py"]
+
+    (answers / "a.py").rename(answers / "d.py")  # what counts is what it holds
+    until.clear()
+    again = cli("score", TASK, "--batch", answers, "--json")
+    assert [(row["name"], row["score"]) for row in again.data["answers"]] == [("b.py", 0), ("c.py", 0), ("d.py", 1)]
+    assert (again.data["known"], again.data["left"]) == (2, 0)
+    assert len(log.read_text("utf-8").splitlines()) == 3
+
+    words = " ".join(cli("score", TASK, "--batch", answers).out.split())
+    assert "1 of 3 answers solves the task, 3 of them judged before." in words
+
+
+def test_a_verdict_is_known_only_to_the_same_judge_of_the_same_bytes(answers: Path) -> None:
+    judge = verdicts.judged_by(TASK)
+    assert judge == verdicts.judged_by(TASK)
+    key = verdicts.key(judge, answers / "a.py")
+    assert key == verdicts.key(judge, answers / "a.py")
+    (answers / "a.go").write_bytes((answers / "a.py").read_bytes())
+    (answers / "link.py").symlink_to("a.py")
+    others = [verdicts.key(judge, answers / "b.py"), verdicts.key(judge, answers / "a.go")]
+    others.append(verdicts.key(verdicts.judged_by("paxos_prepare"), answers / "a.py"))
+    assert len({key, *others}) == 4
+    assert verdicts.key(judge, answers / "link.py") == ""
+
+
+def test_a_log_of_verdicts_survives_a_line_that_was_cut_short(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log.jsonl")
+    assert log.read() == {}
+    log.add("one", {"score": 1.0})
+    whole = log.path.read_bytes()
+    log.add("two", {"score": 0.5})
+    log.path.write_bytes(log.path.read_bytes()[: len(whole) + 40])
+    assert set(log.read()) == {"one"}
+    log.add("three", {"score": 0.0})
+    assert {key: verdict["score"] for key, verdict in log.read().items()} == {"one": 1.0, "three": 0.0}
+    log.path.write_text("my notes\n", "utf-8")
+    with pytest.raises(UserError, match="holds something else than verdicts"):
+        log.read()
 
 
 def test_a_batch_needs_a_task_and_a_folder_with_answers(cli: Cli) -> None:
@@ -154,3 +222,4 @@ def test_a_batch_needs_a_task_and_a_folder_with_answers(cli: Cli) -> None:
     assert "holds no answer: they end in .dfy" in cli("score", "verify_log_compaction", "--batch", "empty").err
     assert "did you mean fix_raft_safety" in cli("score", "fix_raft_safty", "--batch", "empty").err
     assert cli("score", TASK, "a.py", "--batch", "empty").code == 3
+    assert "--out names where --batch keeps its verdicts" in cli("score", TASK, "a.py", "--out", "log").err
