@@ -90,7 +90,13 @@ func Test(t *testing.T, p *Protocol, suite []byte, candidate Launch) {
 		t.Fatal(err)
 	}
 	scenarios := read.Scenarios()
-	for i, outcome := range Play(p, scenarios, candidate) {
+	outcomes := Play(p, scenarios, candidate)
+	if named := os.Getenv(ReportVariable); named != "" {
+		if err := writeReport(named, read.Task, scenarios, outcomes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, outcome := range outcomes {
 		t.Run(scenarios[i].Name, func(t *testing.T) {
 			if outcome.Sentence == "" {
 				return

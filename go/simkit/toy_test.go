@@ -116,6 +116,9 @@ func serveToy(mode string) {
 	if host.Serve(protocol, os.Stdin, out) != nil {
 		os.Exit(1)
 	}
+	if mode == "stays" {
+		time.Sleep(time.Hour)
+	}
 }
 
 func answer(body string) {

@@ -17,6 +17,8 @@ import (
 var Silence = 60 * time.Second
 
 const (
+	patience = 2 * time.Second // with workers that nobody needs any more
+
 	mostBytes    = 64 << 10  // that a worker may answer to one event, on average over a frame
 	mostReceived = 256 << 20 // bytes that all workers may send in all
 	mostDead     = 3         // workers, after which a candidate is given up
@@ -28,6 +30,19 @@ type Launch struct {
 	Command []string        `json:"command"` // a program by its whole path, and its arguments
 	Folder  string          `json:"folder"`  // where it works
 	First   json.RawMessage `json:"first"`   // the first frame; "" if the candidate is part of the program
+
+	// Commands are forms of the command of which each process takes the next: so each may have a user of its own.
+	Commands [][]string `json:"commands"`
+}
+
+var started atomic.Int64 // processes
+
+func (l Launch) next() []string {
+	number := int(started.Add(1)) - 1
+	if len(l.Commands) > 0 {
+		return l.Commands[number%len(l.Commands)]
+	}
+	return l.Command
 }
 
 // environment is all that a worker gets to see of ours.
@@ -49,7 +64,8 @@ type workerEnded struct{ error }
 func (e workerEnded) Error() string { return "its worker process has ended: " + e.error.Error() }
 
 func startWorker(launch Launch, room *atomic.Int64) *worker {
-	w := &worker{command: exec.Command(launch.Command[0], launch.Command[1:]...), room: room}
+	command := launch.next()
+	w := &worker{command: exec.Command(command[0], command[1:]...), room: room}
 	w.command.Dir, w.command.Env = launch.Folder, environment
 	w.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	to, err := w.command.StdinPipe()
@@ -164,8 +180,18 @@ func (p *pool) worker(number int) *worker {
 	return found
 }
 
+// close lets the workers end by themselves, for a while: what they have used is counted with our own then.
 func (p *pool) close() {
+	p.living(func(w *worker) { _ = w.to.Close() })
+	alarm := time.AfterFunc(patience, func() { p.living((*worker).signal) })
+	defer alarm.Stop()
+	p.living(func(w *worker) { _ = w.command.Wait() })
+}
+
+func (p *pool) living(each func(*worker)) {
 	for _, w := range p.workers {
-		_ = w.kill(fmt.Errorf("all is done"))
+		if w.dead == nil {
+			each(w)
+		}
 	}
 }
