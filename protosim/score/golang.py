@@ -112,14 +112,16 @@ class Workshop:
     def gate(self, source: str) -> str | Refusal:
         """The candidate's code without comments and layout, or why it is refused."""
         texts = {"reference.go": reference(self.protocol), "candidate.go": source}
-        done = confined.run([str(self._gate()), *texts], texts, [], GATE, environment={})
+        environment = self.go.environment() | {"PATH": str(self.go.root / "bin")}
+        command = [str(self._gate()), "-module", str(paths.data("go")), *texts]
+        done = confined.run(command, texts, [], GATE, environment=environment)
         if done.code is None or not done.output.startswith("{"):
-            return Refusal("compile_error", "the candidate cannot be read by Go's own parser")
+            return Refusal("compile_error", "the candidate cannot be read by Go's own parser and type checker")
         verdict = json.loads(done.output)
+        line = f"line {verdict['line']}: " if verdict.get("line") else ""
         if verdict.get("stage") == "infra_error":
-            raise OSError(f"the gate cannot read the reference: {verdict['rule']}")
+            raise OSError(f"the reference cannot be compiled: {line}{verdict['rule']}")
         if "stage" in verdict:
-            line = f"line {verdict['line']}: " if verdict.get("line") else ""
             return Refusal(verdict["stage"], printable(line + verdict["rule"]))
         return str(verdict["plain"])
 
@@ -158,7 +160,7 @@ class Workshop:
 
     def _gate(self) -> Path:
         """The gate's program, which is kept from run to run."""
-        text = (paths.data("go") / "gate/main.go").read_bytes()
+        text = b"".join(path.read_bytes() for path in sorted((paths.data("go") / "gate").glob("*.go")))
         key = blake2b(text + self.go.version.encode(), digest_size=8).hexdigest()
         kept = go.cache() / f"gate-{key}"
         if not kept.is_file():
