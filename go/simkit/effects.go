@@ -162,23 +162,29 @@ func (p *Protocol) entries(log string, raw any) (entries []any, err error) {
 }
 
 func (p *Protocol) pairs(raw any) (pairs []Pair, err error) {
-	found, err := p.value(raw, reflect.TypeFor[[][]any](), 0)
-	if err != nil {
-		return nil, err
+	list, ok := raw.([]any)
+	if !ok || len(list) == 0 || list[0] != "" {
+		return nil, fmt.Errorf("%.100s is no list of fields", spell(raw))
 	}
-	for _, each := range found.Interface().([][]any) {
-		if len(each) != 2 {
+	for _, each := range list[1:] {
+		pair, ok := each.([]any)
+		if !ok || len(pair) != 3 || pair[0] != "" {
 			return nil, fmt.Errorf("a field is written as its name and its content")
 		}
-		name, _ := each[0].(string)
+		name, _ := pair[1].(string)
 		zero, ok := p.Fields[name]
 		if !ok {
 			return nil, fmt.Errorf("the disk has no field %.40q", name)
 		}
-		if zero != nil && reflect.TypeOf(each[1]) != reflect.TypeOf(zero) {
-			return nil, fmt.Errorf("the field %s is no %T", name, zero)
+		kind := reflect.TypeFor[any]()
+		if zero != nil {
+			kind = reflect.TypeOf(zero)
 		}
-		pairs = append(pairs, Pair{name, each[1]})
+		content, err := p.value(pair[2], kind, 0)
+		if err != nil {
+			return nil, fmt.Errorf("the field %s: %w", name, err)
+		}
+		pairs = append(pairs, Pair{name, content.Interface()})
 	}
 	return pairs, nil
 }

@@ -31,6 +31,7 @@ func (n *network) cutLinks(fault int, masks []uint64) {
 
 // transmit gives a message to the network, which may lose it, delay it, and bring it twice.
 func (w *world) transmit(m *message) {
+	m.to = w.liars.selfOf(w, m.to, w.ids[m.from])
 	print := mix(fingerprint(m.wire) ^ uint64(m.from)<<8 ^ uint64(m.to))
 	w.repeats[print]++
 	bits := func(about string) uint64 { return draw(w.Seed, about, print, w.repeats[print]) }
@@ -60,7 +61,7 @@ func (w *world) forgery(m *message, bits func(string) uint64) (*message, bool) {
 		return nil, false
 	}
 	f := known[bits("forgery of")%uint64(len(known))]
-	return &message{from: w.place(f.From), to: w.place(f.To), content: f.Message, wire: encode(toWire(f.Message))}, true
+	return newMessage(w.place(f.From), w.place(f.To), f.Message), true
 }
 
 // -- Schedules --------------------------------------------------------------------------------------------------------
@@ -115,7 +116,9 @@ func (f *Fault) check() error {
 			return fmt.Errorf("crash needs `down`")
 		}
 	default:
-		return fmt.Errorf("there is no fault %q", f.Name)
+		if tactics[f.Name] == nil {
+			return fmt.Errorf("there is no fault %q", f.Name)
+		}
 	}
 	return nil
 }
@@ -135,7 +138,7 @@ func (w *world) startFaults() {
 			for node := range w.nodes {
 				w.wait(number, node, f.Every, true)
 			}
-		default:
+		case "partition_one_way", "partition_symmetric", "isolate_one":
 			w.wait(number, 0, f.Every, true)
 		}
 	}

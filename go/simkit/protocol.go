@@ -36,14 +36,28 @@ type Protocol struct {
 	Registers bool   // whether clients must have seen a register map
 	Retries   string // the switch with which clients ask again, perhaps another node; "" for never
 	Watch     func(f Facts) Observer
+	// Handled and ForClients are what nodes and client nodes handle, a zero of each: liars send nothing else. With
+	// ForClients there are client nodes, c1 and c2, and people ask these.
+	Handled, ForClients []any
+	Liars               func(nodes int) int // how many of so many may lie; nil for none
 	// Malformed is what no node that follows the protocol sends, and all must refuse: who sees a message of this kind may
 	// make it up. nil for nothing.
 	Malformed func(nodes []string, from, to string, m any) []Sent
 }
 
+func (p *Protocol) mostLiars(nodes int) int {
+	if p.Liars == nil {
+		return 0
+	}
+	return p.Liars(nodes)
+}
+
 // Facts is what an observer may believe: it was reconstructed outside of the nodes.
 type Facts interface {
-	Nodes() []string
+	Nodes() []string // client nodes are not among them
+	Clients() []string
+	Liars() []string
+	Switch(name string) any
 	Written(node string) Image // with everything that the node wrote, synced or not
 	Durable(node string) Image // as a crash that keeps nothing unsynced would leave it
 	Up(node string) bool
@@ -51,7 +65,7 @@ type Facts interface {
 	HealedAt() int64 // when the faults ended for good; -1 if they have not
 }
 
-// Observer is history variables, and invariants over them.
+// Observer is history variables, and invariants over them. It is told nothing of liars.
 type Observer interface {
 	// See takes one more fact: a Sent, Wrote, Stored, WasReset, Applied, Restored, Requested, Replied or Restarted. The
 	// error is a Broken invariant.

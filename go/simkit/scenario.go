@@ -44,6 +44,12 @@ type Schedule struct {
 // "partition_one_way", "partition_symmetric" and "isolate_one" come Every so often and last Lasts, on average; the last
 // isolates node Node (from 1), or PerMille "leader" of the times who answered last, or anybody. "crash" strikes each
 // node Every so often, and Aim of all events between two of their effects; nodes stay down for Down, on average.
+// Those that begin with "byzantine_" are ways to lie, until the end: as many as the protocol tolerates lie in all that are
+// named, n1 among them if First is not 0. "silence" says nothing in PerMille of the spells that last Lasts; "favours" leaves
+// out PerMille of the peers in each; "garbling" changes PerMille of the messages, "equivocation" for Share of the peers,
+// "false_replies" for clients; "flattery" says PerMille of what it hears, Others of these to all; "forgery" makes up
+// signatures and rewrites PerMille of all; "replay" repeats an old message at PerMille of its events; "twins" has two
+// selves, and who speaks with which changes in each spell.
 type Fault struct {
 	Name     string
 	PerMille int `json:"per_mille"`
@@ -54,15 +60,19 @@ type Fault struct {
 	Leader   int
 	Down     int64
 	Aim      int
+	First    int
+	Share    int
+	Others   int
 }
 
 // Step is one event of a story. It is tolerant: what nothing enables is skipped, and a message is known by its link, its
 // type and its age, so that a repair may send others.
 type Step struct {
-	Do      string // deliver, timeout, request, crash, restart, reboot
+	Do      string // deliver, timeout, request, crash, restart, reboot, lie
 	Node    string
-	From    string          // deliver
-	Message string          // deliver: its type
+	From    string          // deliver, lie
+	Message string          // deliver, lie: its type
+	Lie     json.RawMessage // lie: the message that a liar sends
 	Age     int             // deliver: how many newer ones of its type were sent on this link
 	Again   bool            // deliver: although it has arrived before
 	Timer   string          // timeout

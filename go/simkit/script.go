@@ -1,8 +1,10 @@
 package simkit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // script is how far a story has been told.
@@ -44,6 +46,9 @@ func (w *world) play(step *Step) (bool, error) {
 	n := &w.nodes[place]
 	_, runs := n.timers[step.Timer]
 	switch {
+	case w.liars.has(step.Node): // it does not run
+	case step.Do == "lie" && n.up:
+		return w.hearLie(place, step)
 	case step.Do == "deliver" && n.up:
 		if m := w.find(place, step); m != nil {
 			m.delivered = true
@@ -68,6 +73,20 @@ func (w *world) play(step *Step) (bool, error) {
 	}
 	w.script.skipped++
 	return false, nil
+}
+
+// hearLie lets a liar's message arrive, if it holds no signature that its signer has not made.
+func (w *world) hearLie(place int, step *Step) (bool, error) {
+	content, err := w.command(step.Lie)
+	if err != nil || w.place(step.From) < 0 || !w.understands(step.Node, content) {
+		return false, fmt.Errorf("the story has %s tell %s what is no message: %.200s", step.From, step.Node, step.Lie)
+	}
+	m := newMessage(w.place(step.From), place, content)
+	if sealed := w.notary.sealed(reflect.ValueOf(content), w.liars.names); !bytes.Equal(toWire(sealed.Interface()), m.wire) {
+		w.script.skipped++
+		return false, nil
+	}
+	return w.arrive(m), nil
 }
 
 // find the message that the step means: of its type on its link, by age; or, where an edit has changed what is sent, the

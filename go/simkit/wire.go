@@ -2,16 +2,34 @@ package simkit
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"sync"
+
+	"protosim/step"
 )
 
 // What a worker sends is bytes. Here they become values of the types that a Protocol names, or an error with a sentence.
 //
-// On the wire a struct is ["Name", field, ...], a slice or an array ["", item, ...], and an int, a string, a bool and null are
-// themselves. A field of the type any holds one of these.
+// On the wire a struct is ["Name", field, ...] (one without a name is a tuple, and what a struct embeds are its own fields), a
+// slice or an array ["", item, ...], a Digest ["bytes", "hex"], and an int, a string, a bool and null are themselves. A
+// field of the type any holds one of these; a pointer is null, or what it points to.
+
+// Digest of a value, as nodes make it: step.Node's DigestOf.
+type Digest = step.Digest
+
+// Signed is embedded at the end of what its signer alone can make. Valid is false of what others have made up.
+type Signed struct {
+	Signer string
+	Valid  bool
+}
+
+// Number is a whole number, or nil.
+type Number any
 
 const deepest = 32 // of values in values
 
@@ -46,13 +64,19 @@ func (p *Protocol) value(raw any, kind reflect.Type, depth int) (reflect.Value, 
 	switch {
 	case kind.Kind() == reflect.Interface:
 		return made, p.setAny(made, raw, tag, depth)
+	case kind == reflect.TypeFor[Digest]():
+		if tag == "bytes" && len(items) == 1 {
+			return made, setDigest(made, items[0])
+		}
+	case kind.Kind() == reflect.Pointer:
+		return made, p.setPointer(made, raw, depth)
 	case kind.Kind() == reflect.Slice && isList && tag == "":
 		made.Set(reflect.MakeSlice(kind, len(items), len(items)))
 		return made, p.setItems(made, items, depth)
 	case kind.Kind() == reflect.Array && isList && tag == "" && len(items) == kind.Len():
 		return made, p.setItems(made, items, depth)
-	case kind.Kind() == reflect.Struct && isList && tag == kind.Name() && len(items) == kind.NumField():
-		return made, p.setItems(made, items, depth)
+	case kind.Kind() == reflect.Struct && isList && tag == kind.Name() && len(items) == len(fieldsOfStruct(kind)):
+		return made, p.setFields(made, items, depth)
 	case kind.Kind() == reflect.Int:
 		if number, ok := raw.(json.Number); ok {
 			n, err := strconv.ParseInt(number.String(), 10, 64)
@@ -77,11 +101,16 @@ func (p *Protocol) setAny(made reflect.Value, raw any, tag string, depth int) er
 		kind = reflect.TypeOf(raw)
 	default:
 		kind = reflect.TypeFor[[]any]()
-		if tag != "" {
+		if tag == "bytes" {
+			kind = reflect.TypeFor[Digest]()
+		} else if tag != "" {
 			if kind = p.kind(tag); kind == nil {
 				return fmt.Errorf("there is no message or value %.40q", tag)
 			}
 		}
+	}
+	if made.Type() == reflect.TypeFor[Number]() && kind.Kind() != reflect.Int {
+		return fmt.Errorf("%.100s is no number", spell(raw))
 	}
 	found, err := p.value(raw, kind, depth+1)
 	if err == nil {
@@ -92,19 +121,60 @@ func (p *Protocol) setAny(made reflect.Value, raw any, tag string, depth int) er
 
 func (p *Protocol) setItems(made reflect.Value, items []any, depth int) error {
 	for i, item := range items {
-		place := made
-		if made.Kind() == reflect.Struct {
-			place = made.Field(i)
-		} else {
-			place = made.Index(i)
-		}
-		found, err := p.value(item, place.Type(), depth+1)
+		found, err := p.value(item, made.Type().Elem(), depth+1)
 		if err != nil {
 			return err
 		}
-		place.Set(found)
+		made.Index(i).Set(found)
 	}
 	return nil
+}
+
+func (p *Protocol) setFields(made reflect.Value, items []any, depth int) error {
+	for i, field := range fieldsOfStruct(made.Type()) {
+		found, err := p.value(items[i], field.Type, depth+1)
+		if err != nil {
+			return err
+		}
+		made.FieldByIndex(field.Index).Set(found)
+	}
+	return nil
+}
+
+func (p *Protocol) setPointer(made reflect.Value, raw any, depth int) error {
+	if raw == nil {
+		return nil
+	}
+	found, err := p.value(raw, made.Type().Elem(), depth)
+	if err == nil {
+		made.Set(reflect.New(made.Type().Elem()))
+		made.Elem().Set(found)
+	}
+	return err
+}
+
+func setDigest(made reflect.Value, raw any) error {
+	text, ok := raw.(string)
+	digest, err := hex.DecodeString(text)
+	if !ok || err != nil {
+		return fmt.Errorf("%.100s is not hexadecimal", spell(raw))
+	}
+	made.SetString(string(digest))
+	return nil
+}
+
+var structFields sync.Map // by type
+
+// fieldsOfStruct are a struct's fields, with those of a struct that it embeds in that one's place.
+func fieldsOfStruct(kind reflect.Type) []reflect.StructField {
+	if known, ok := structFields.Load(kind); ok {
+		return known.([]reflect.StructField)
+	}
+	found := slices.DeleteFunc(reflect.VisibleFields(kind), func(field reflect.StructField) bool {
+		return field.Anonymous && field.Type.Kind() == reflect.Struct
+	})
+	structFields.Store(kind, found)
+	return found
 }
 
 // kind is the type of this name among the protocol's values.
@@ -120,28 +190,82 @@ func (p *Protocol) kind(name string) reflect.Type {
 	return nil
 }
 
-// toWire is what json.Marshal writes as a value's wire form.
-func toWire(x any) any {
-	v := reflect.ValueOf(x)
+// signature is a value in a message that somebody has signed.
+type signature struct {
+	Signed
+	signed string // all of it, on the wire
+}
+
+// onWire is a value as it travels, and the signatures in it.
+func onWire(x any) (wire json.RawMessage, signatures []signature) {
+	var w writer
+	w.put(reflect.ValueOf(x))
+	return w.buffer, w.signatures
+}
+
+// toWire is a value as it travels.
+func toWire(x any) json.RawMessage {
+	wire, _ := onWire(x)
+	return wire
+}
+
+type writer struct {
+	buffer     []byte
+	signatures []signature
+}
+
+func (w *writer) put(v reflect.Value) {
 	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		w.put(v.Elem()) // of nil it is invalid
+	case reflect.Invalid:
+		w.buffer = append(w.buffer, "null"...)
+	case reflect.Int:
+		w.buffer = strconv.AppendInt(w.buffer, v.Int(), 10)
+	case reflect.Bool:
+		w.buffer = strconv.AppendBool(w.buffer, v.Bool())
+	case reflect.String:
+		if digest, ok := v.Interface().(Digest); ok {
+			w.buffer = append(hex.AppendEncode(append(w.buffer, `["bytes","`...), []byte(digest)), `"]`...)
+		} else {
+			w.buffer = append(w.buffer, encode(v.String())...)
+		}
 	case reflect.Slice, reflect.Array:
-		list := []any{""}
+		w.buffer = append(w.buffer, `[""`...)
 		for i := range v.Len() {
-			list = append(list, toWire(v.Index(i).Interface()))
+			w.buffer = append(w.buffer, ',')
+			w.put(v.Index(i))
 		}
-		return list
+		w.buffer = append(w.buffer, ']')
 	case reflect.Struct:
-		list := []any{v.Type().Name()}
-		for i := range v.NumField() {
-			list = append(list, toWire(v.Field(i).Interface()))
-		}
-		return list
+		w.putStruct(v)
 	default:
-		return x
+		panic(fmt.Sprintf("a %s stands in no message and on no disk", v.Type()))
 	}
 }
 
-// encode writes what toWire and the like have made; that cannot fail.
+func (w *writer) putStruct(v reflect.Value) {
+	begin := len(w.buffer)
+	w.buffer = append(append(append(w.buffer, `["`...), v.Type().Name()...), '"')
+	for _, field := range fieldsOfStruct(v.Type()) {
+		w.buffer = append(w.buffer, ',')
+		w.put(v.FieldByIndex(field.Index))
+	}
+	w.buffer = append(w.buffer, ']')
+	if signed, ok := signedBy(v); ok {
+		w.signatures = append(w.signatures, signature{signed, string(w.buffer[begin:])})
+	}
+}
+
+// signedBy says who has signed a value, if it is one that is signed.
+func signedBy(v reflect.Value) (found Signed, isSigned bool) {
+	if v.Kind() == reflect.Struct && v.NumField() > 0 {
+		found, isSigned = v.Field(v.NumField() - 1).Interface().(Signed)
+	}
+	return found, isSigned
+}
+
+// encode writes JSON of what can always be written.
 func encode(x any) []byte {
 	data, err := json.Marshal(x)
 	if err != nil {

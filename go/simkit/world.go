@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -49,10 +50,16 @@ func (q *queue) Pop() any {
 
 // message on its way.
 type message struct {
-	from, to  int
-	content   any
-	wire      []byte
-	delivered bool // in a story
+	from, to   int
+	content    any
+	wire       json.RawMessage
+	signatures []signature
+	delivered  bool // in a story
+}
+
+func newMessage(from, to int, content any) *message {
+	wire, signatures := onWire(content)
+	return &message{from: from, to: to, content: content, wire: wire, signatures: signatures}
 }
 
 // node is the trusted side of one.
@@ -91,6 +98,8 @@ type world struct {
 
 	network    network
 	faults     []Fault
+	liars      *liars
+	notary     *notary
 	repeats    map[uint64]uint64
 	operations []*operation
 	retries    bool
@@ -99,29 +108,39 @@ type world struct {
 	healedAt   int64   // -1 for not yet
 	script     *script // nil for a random run
 
-	at    int   // whose event it is
-	event []any // as on the wire, without slot and clock
-	trace []string
+	at      int      // whose event it is
+	arrived *message // if the event is a delivery
+	event   []any    // as on the wire, without slot and clock
+	trace   []string
 }
 
 func newWorld(p *Protocol, s *Scenario) *world {
 	w := &world{Scenario: s, protocol: p, repeats: map[uint64]uint64{}, believed: -1, faults: s.Faults, healedAt: -1}
+	w.notary = newNotary()
 	w.retries = p.Retries != "" && s.Switches[p.Retries] == true
 	for i := range s.Nodes {
 		w.ids = append(w.ids, fmt.Sprintf("n%d", i+1))
+	}
+	if p.ForClients != nil {
+		w.ids = append(w.ids, "c1", "c2")
+	}
+	w.liars = w.liarsOf()
+	for i := range w.ids {
 		image := Image{Fields: maps.Clone(p.Fields), Logs: map[string]Log{}}
 		for log := range p.Logs {
 			image.Logs[log] = Log{}
 		}
 		w.nodes = append(w.nodes, node{disk: disk{written: image, durable: image}})
-		w.push(entry{kind: comesBack, node: i})
+		if s.Steps == nil || !w.liars.has(w.ids[i]) {
+			w.push(entry{kind: comesBack, node: i})
+		}
 	}
 	w.observer = p.Watch(w)
 	if s.Steps != nil {
 		w.script = &script{sent: map[[2]int][]*message{}}
 		return w
 	}
-	w.network.cut = make([]uint64, s.Nodes)
+	w.network.cut = make([]uint64, len(w.ids))
 	w.startFaults()
 	w.nextRequest(1)
 	if s.Heal > 0 {
@@ -130,7 +149,36 @@ func newWorld(p *Protocol, s *Scenario) *world {
 	return w
 }
 
-func (w *world) Nodes() []string { return w.ids }
+func (w *world) Nodes() []string { return w.replicas() }
+
+func (w *world) Clients() []string {
+	if w.protocol.ForClients == nil {
+		return nil
+	}
+	return w.ids[w.Scenario.Nodes:][:2]
+}
+
+func (w *world) Liars() []string { return w.liars.names }
+
+func (w *world) Switch(name string) any { return w.Switches[name] }
+
+func (w *world) replicas() []string { return w.ids[:w.Scenario.Nodes] }
+
+func (w *world) isClient(name string) bool { return w.place(name) >= w.Scenario.Nodes }
+
+// others are the replicas but that at this place.
+func (w *world) others(at int) []string {
+	return slices.DeleteFunc(slices.Clone(w.replicas()), func(name string) bool { return name == w.ids[at] })
+}
+
+// understands says whether a node has a handler for such a message.
+func (w *world) understands(node string, m any) bool {
+	kinds := w.protocol.Handled
+	if w.isClient(node) {
+		kinds = w.protocol.ForClients
+	}
+	return slices.ContainsFunc(kinds, func(zero any) bool { return reflect.TypeOf(zero) == reflect.TypeOf(m) })
+}
 
 func (w *world) Written(name string) Image { return w.nodes[w.place(name)].disk.written }
 
@@ -157,7 +205,7 @@ func (w *world) push(e entry) {
 
 // next goes on to the next event that a node must handle. False when the run is over.
 func (w *world) next() (found bool, err error) {
-	if w.script != nil && w.boots >= len(w.nodes) {
+	if w.script != nil && len(w.queue) == 0 {
 		return w.nextStep()
 	}
 	for len(w.queue) > 0 && (w.script != nil || w.events < w.Events) {
@@ -207,7 +255,7 @@ func (w *world) take(e entry) (found bool, err error) {
 // happen is one more event, as a person says it and as it stands on the wire.
 func (w *world) happen(node int, said string, event ...any) bool {
 	w.events++
-	w.at, w.event = node, event
+	w.at, w.event, w.arrived = node, event, nil
 	w.note("%6d ms  %s %s", w.now/millisecond, w.ids[node], said)
 	return true
 }
@@ -221,7 +269,13 @@ func (w *world) note(format string, details ...any) {
 
 func (w *world) arrive(m *message) bool {
 	said := fmt.Sprintf("handles %s%+v from %s", nameOf(m.content), m.content, w.ids[m.from])
-	return w.happen(m.to, said, deliver, w.ids[m.from], json.RawMessage(m.wire))
+	if len(m.signatures) > 0 {
+		said = fmt.Sprintf("handles %.240s from %s", m.wire, w.ids[m.from])
+	}
+	w.happen(m.to, said, deliver, w.ids[m.from], m.wire)
+	w.arrived = m
+	w.notary.receives(w.ids[m.to], m)
+	return true
 }
 
 func (w *world) timeOut(node int, timer string) bool {
@@ -239,7 +293,7 @@ func (w *world) ask(node, op int, command any) error {
 		w.operations[op] = &operation{command: command, invoked: w.events}
 	}
 	w.operations[op].asked = append(w.operations[op].asked, node)
-	return w.observer.See(Requested{w.ids[node], op, command})
+	return w.tell(node, Requested{w.ids[node], op, command})
 }
 
 // start boots a node with what its disk holds.
@@ -263,8 +317,8 @@ func (w *world) start(node int) error {
 	for _, name := range SortedKeys(w.Switches) {
 		switches = append(switches, []any{"", name, w.Switches[name]})
 	}
-	w.happen(node, "starts", start, w.ids[node], toWire(w.ids), switches, contents)
-	return w.observer.See(Restarted{w.ids[node]})
+	w.happen(node, "starts", start, w.ids[node], toWire(w.replicas()), switches, contents)
+	return w.tell(node, Restarted{w.ids[node]})
 }
 
 // crash stops a node. Its volatile state and the unsynced writes that are not kept are gone.
@@ -313,6 +367,9 @@ func (w *world) unanswered(bits uint64) int {
 // whom a client asks: most of the time who answered last.
 func (w *world) whom(op int) int {
 	bits := draw(w.Seed, "whom", uint64(op))
+	if clients := w.Clients(); clients != nil {
+		return w.place(clients[bits>>2%uint64(len(clients))])
+	}
 	if w.believed >= 0 && bits&3 != 0 {
 		return w.believed
 	}
@@ -324,6 +381,12 @@ func (w *world) whom(op int) int {
 // resume carries out, in order, what the node asked for; perhaps it crashes on the way. The error is a broken invariant,
 // or a sentence about what no node may do.
 func (w *world) resume(effects []Effect) error {
+	if w.liars.has(w.ids[w.at]) {
+		var err error
+		if effects, err = w.lie(effects); err != nil {
+			return err
+		}
+	}
 	cut, kept := w.crashPoint(effects)
 	if cut >= 0 && cut < len(effects) {
 		effects = effects[:cut]
@@ -346,6 +409,26 @@ func (w *world) resume(effects []Effect) error {
 	return nil
 }
 
+// lie is what becomes of a liar's effects. Its node is the candidate's, and may not forge signatures either.
+func (w *world) lie(effects []Effect) ([]Effect, error) {
+	for _, e := range effects {
+		if e.Kind == Send {
+			if err := w.notary.sends(w.ids[w.at], true, newMessage(w.at, w.place(e.Name), e.Content)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return w.liars.twist(w, effects), nil
+}
+
+// tell the observer what a node did, unless that lies.
+func (w *world) tell(node int, fact any) error {
+	if w.liars.has(w.ids[node]) {
+		return nil
+	}
+	return w.observer.See(fact)
+}
+
 func (w *world) carryOut(e *Effect) error {
 	name, n := w.ids[w.at], &w.nodes[w.at]
 	switch e.Kind {
@@ -354,16 +437,16 @@ func (w *world) carryOut(e *Effect) error {
 	case Write:
 		before := n.disk.written
 		n.disk.write(*e)
-		return w.observer.See(Wrote{name, before, e.Pairs})
+		return w.tell(w.at, Wrote{name, before, e.Pairs})
 	case Store:
 		log := n.disk.written.Logs[e.Name]
 		e.base, e.Number = log.Base, min(e.Number, len(log.Entries))
 		n.disk.write(*e)
-		return w.observer.See(Stored{name, e.Name, e.Number, log.Entries[e.Number:], e.Entries})
+		return w.tell(w.at, Stored{name, e.Name, e.Number, log.Entries[e.Number:], e.Entries})
 	case Reset:
 		before := n.disk.written.Logs[e.Name]
 		n.disk.write(*e)
-		return w.observer.See(WasReset{name, e.Name, before, Log{e.Number, e.Entries}})
+		return w.tell(w.at, WasReset{name, e.Name, before, Log{e.Number, e.Entries}})
 	case Sync:
 		n.disk.sync()
 	case SetTimer:
@@ -371,9 +454,9 @@ func (w *world) carryOut(e *Effect) error {
 	case Cancel:
 		delete(n.timers, e.Name)
 	case Apply:
-		return w.observer.See(Applied{name, e.Number, e.Content, e.Result})
+		return w.tell(w.at, Applied{name, e.Number, e.Content, e.Result})
 	case Restore:
-		return w.observer.See(Restored{name, e.Number, e.Content})
+		return w.tell(w.at, Restored{name, e.Number, e.Content})
 	case Reply:
 		return w.reply(e.Number, e.Content)
 	case Refuse:
@@ -403,18 +486,23 @@ func (w *world) reply(op int, result any) error {
 	}
 	o.returned, o.result, w.believed = w.events, result, w.at
 	w.answers++
-	return w.observer.See(Replied{w.ids[w.at], op, o.command, result})
+	return w.tell(w.at, Replied{w.ids[w.at], op, o.command, result})
 }
 
 func (w *world) send(to string, content any) error {
-	if err := w.observer.See(Sent{w.ids[w.at], to, content}); err != nil {
+	place := w.place(to)
+	m := newMessage(w.at, place, content)
+	if !w.liars.has(w.ids[w.at]) {
+		if err := w.notary.sends(w.ids[w.at], false, m); err != nil {
+			return err
+		}
+	}
+	if err := w.tell(w.at, Sent{w.ids[w.at], to, content}); err != nil {
 		return err
 	}
-	place := w.place(to)
 	if place < 0 {
 		return fmt.Errorf("%s sent a message to %.40q, which is no node", w.ids[w.at], to)
 	}
-	m := &message{from: w.at, to: place, content: content, wire: encode(toWire(content))}
 	if w.script != nil {
 		link := [2]int{w.at, place}
 		w.script.sent[link] = append(w.script.sent[link], m)

@@ -37,6 +37,15 @@ FAULTS = (
     "isolate_one",
     "crash",
     "forgery",
+    "byzantine_silence",
+    "byzantine_favours",
+    "byzantine_garbling",
+    "byzantine_equivocation",
+    "byzantine_false_replies",
+    "byzantine_flattery",
+    "byzantine_forgery",
+    "byzantine_replay",
+    "byzantine_twins",
 )
 STORIES = 3  # of a recipe
 SEEDS = 5  # of a recipe
@@ -117,7 +126,7 @@ def plain(step: Step) -> dict[str, Any]:
         case "request":
             about = {"op": step.op, "command": step.command}
         case "lie":
-            raise UserError("A story with a liar cannot be told by the Go test kit.")
+            about = {"from": step.src, "message": step.message, "lie": step.lie}
         case _:
             about = {}
     raw = {"do": step.do, "node": step.node, **about, "cut": step.cut, "kept": step.kept}

@@ -5,31 +5,24 @@ import (
 	"testing"
 
 	"protosim/simkit"
+	"protosim/simkit/byhand"
 )
 
 // cluster is three disks and what is seen of them, by hand. What is written is durable at once.
 type cluster struct {
+	*byhand.Cluster
 	*voting
-	disks map[string]simkit.Image
-	err   error
 }
 
-func (c *cluster) Nodes() []string                  { return []string{"n1", "n2", "n3"} }
-func (c *cluster) Written(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Durable(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Up(string) bool                   { return true }
-func (c *cluster) Now() int64                       { return 0 }
-func (c *cluster) HealedAt() int64                  { return 0 }
-
 func newCluster() *cluster {
-	c := &cluster{disks: map[string]simkit.Image{}}
+	c := &cluster{Cluster: byhand.New(3, image(Ballot{}, nil))}
 	c.voting = newVoting(c)
+	c.Observer = c.voting
 	for _, node := range c.Nodes() {
-		c.disks[node] = image(Ballot{}, nil)
-		c.see(simkit.Restarted{Node: node})
+		c.Tell(simkit.Restarted{Node: node})
 	}
 	for value := range 3 {
-		c.see(simkit.Requested{Node: "n1", Op: value, Command: value})
+		c.Tell(simkit.Requested{Node: "n1", Op: value, Command: value})
 	}
 	return c
 }
@@ -38,20 +31,10 @@ func image(promised Ballot, accepted any) simkit.Image {
 	return simkit.Image{Fields: map[string]any{"round": 0, "promised": promised, "accepted": accepted}}
 }
 
-func (c *cluster) see(fact any) {
-	if c.err == nil {
-		c.err = c.See(fact)
-	}
-}
-
-func (c *cluster) sends(node string, m any) { c.see(simkit.Sent{From: node, To: "n1", Message: m}) }
+func (c *cluster) sends(node string, m any) { c.Tell(simkit.Sent{From: node, To: "n1", Message: m}) }
 
 func (c *cluster) writes(node, field string, content any) {
-	before := c.disks[node]
-	after := image(before.Fields["promised"].(Ballot), before.Fields["accepted"])
-	after.Fields[field] = content
-	c.disks[node] = after
-	c.see(simkit.Wrote{Node: node, Before: before, Pairs: []simkit.Pair{{Name: field, Content: content}}})
+	c.Write(node, field, content)
 }
 
 func (c *cluster) accept(p Proposal, nodes ...string) {
@@ -61,17 +44,17 @@ func (c *cluster) accept(p Proposal, nodes ...string) {
 }
 
 func (c *cluster) learns(node string, value int) {
-	c.see(simkit.Applied{Node: node, Index: 1, Command: value})
+	c.Tell(simkit.Applied{Node: node, Index: 1, Command: value})
 }
 
 func (c *cluster) answers(node string, value int) {
-	c.see(simkit.Replied{Node: node, Op: 1, Command: 1, Result: value})
+	c.Tell(simkit.Replied{Node: node, Op: 1, Command: 1, Result: value})
 }
 
 // restarts with this on its disk.
 func (c *cluster) restarts(node string, promised Ballot, accepted any) {
-	c.disks[node] = image(promised, accepted)
-	c.see(simkit.Restarted{Node: node})
+	c.Disks[node] = image(promised, accepted)
+	c.Tell(simkit.Restarted{Node: node})
 }
 
 var (
@@ -178,9 +161,9 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		c := newCluster()
 		each.story(c)
 		var broken simkit.Broken
-		errors.As(c.err, &broken)
-		if broken.Invariant != each.broken || (c.err == nil) != (each.broken == "") {
-			t.Errorf("%s: %v, and not %q", each.says, c.err, each.broken)
+		errors.As(c.Err, &broken)
+		if broken.Invariant != each.broken || (c.Err == nil) != (each.broken == "") {
+			t.Errorf("%s: %v, and not %q", each.says, c.Err, each.broken)
 		}
 	}
 }

@@ -5,30 +5,23 @@ import (
 	"testing"
 
 	"protosim/simkit"
+	"protosim/simkit/byhand"
 )
 
 // cluster is three disks and what is seen of them, by hand.
 type cluster struct {
+	*byhand.Cluster
 	*Figure3
-	written, durable map[string]simkit.Image
-	healedAt         int64
-	err              error
 }
 
-func (c *cluster) Nodes() []string                  { return []string{"n1", "n2", "n3"} }
-func (c *cluster) Written(node string) simkit.Image { return c.written[node] }
-func (c *cluster) Durable(node string) simkit.Image { return c.durable[node] }
-func (c *cluster) Up(string) bool                   { return true }
-func (c *cluster) Now() int64                       { return 0 }
-func (c *cluster) HealedAt() int64                  { return c.healedAt }
-
 func newCluster() *cluster {
-	c := &cluster{written: map[string]simkit.Image{}, durable: map[string]simkit.Image{}, healedAt: -1}
+	c := &cluster{Cluster: byhand.New(3, image(0))}
+	c.Healed = -1
 	for _, node := range c.Nodes() {
-		c.durable[node] = image(0)
-		c.written[node] = image(0)
+		c.Synced[node] = image(0)
 	}
 	c.Figure3 = NewFigure3(c, core{})
+	c.Observer = c.Figure3
 	return c
 }
 
@@ -40,33 +33,27 @@ func image(term int, entries ...Entry) simkit.Image {
 	return simkit.Image{Fields: map[string]any{"term": term, "voted_for": nil}, Logs: map[string]simkit.Log{"log": log}}
 }
 
-func (c *cluster) see(fact any) {
-	if c.err == nil {
-		c.err = c.See(fact)
-	}
-}
-
 // leads lets a node act as the leader of a term.
 func (c *cluster) leads(node string, term int) {
-	c.see(simkit.Sent{From: node, To: "n1", Message: AppendEntries{Term: term}})
+	c.Tell(simkit.Sent{From: node, To: "n1", Message: AppendEntries{Term: term}})
 }
 
 // has lets a node write its term and its log, from a place on.
 func (c *cluster) has(node string, term, index int, entries ...Entry) {
-	removed := c.written[node].Logs["log"].Entries
+	removed := c.Disks[node].Logs["log"].Entries
 	removed = removed[min(index, len(removed)):]
-	c.written[node] = image(term, entries...)
-	c.see(simkit.Stored{Node: node, Log: "log", Index: index, Removed: removed, Added: c.written[node].Logs["log"].Entries[index:]})
+	c.Disks[node] = image(term, entries...)
+	c.Tell(simkit.Stored{Node: node, Log: "log", Index: index, Removed: removed, Added: c.Disks[node].Logs["log"].Entries[index:]})
 }
 
 func (c *cluster) syncs(nodes ...string) {
 	for _, node := range nodes {
-		c.durable[node] = c.written[node]
+		c.Synced[node] = c.Disks[node]
 	}
 }
 
 func (c *cluster) applies(node string, index int, command any) {
-	c.see(simkit.Applied{Node: node, Index: index, Command: command})
+	c.Tell(simkit.Applied{Node: node, Index: index, Command: command})
 }
 
 var (
@@ -151,20 +138,20 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		}},
 		{"a majority forgets what was answered", "durability", func(c *cluster) {
 			c.answered("n1", "n2")
-			c.written["n2"] = image(1)
+			c.Disks["n2"] = image(1)
 			c.syncs("n2")
-			c.see(simkit.Restarted{Node: "n2"})
+			c.Tell(simkit.Restarted{Node: "n2"})
 		}},
 		{"a command is answered that was never applied", "durability", func(c *cluster) {
-			c.see(simkit.Replied{Node: "n1", Op: 1, Command: x1})
+			c.Tell(simkit.Replied{Node: "n1", Op: 1, Command: x1})
 		}},
 	} {
 		c := newCluster()
 		each.story(c)
 		var broken simkit.Broken
-		errors.As(c.err, &broken)
-		if broken.Invariant != each.broken || (c.err == nil) != (each.broken == "") {
-			t.Errorf("%s: %v, and not %q", each.says, c.err, each.broken)
+		errors.As(c.Err, &broken)
+		if broken.Invariant != each.broken || (c.Err == nil) != (each.broken == "") {
+			t.Errorf("%s: %v, and not %q", each.says, c.Err, each.broken)
 		}
 	}
 }
@@ -176,11 +163,11 @@ func (c *cluster) answered(disks ...string) {
 		c.syncs(node)
 	}
 	c.applies("n1", 1, x1)
-	c.see(simkit.Replied{Node: "n1", Op: 1, Command: x1})
+	c.Tell(simkit.Replied{Node: "n1", Op: 1, Command: x1})
 }
 
 func TestProgressIsDueOnceALeaderWasAskedOrThereIsNone(t *testing.T) {
-	ask := func(c *cluster, node string) { c.see(simkit.Requested{Node: node, Op: 1, Command: x1}) }
+	ask := func(c *cluster, node string) { c.Tell(simkit.Requested{Node: node, Op: 1, Command: x1}) }
 	for _, each := range []struct {
 		says  string
 		due   bool
@@ -192,10 +179,10 @@ func TestProgressIsDueOnceALeaderWasAskedOrThereIsNone(t *testing.T) {
 		{"the leader has answered", false, func(c *cluster) { c.leads("n1", 0); ask(c, "n1"); c.answered("n1", "n2") }},
 	} {
 		c := newCluster()
-		c.healedAt = 0
+		c.Healed = 0
 		each.story(c)
-		if err := c.Progress(); (err != nil) != each.due || c.err != nil {
-			t.Errorf("%s: %v, %v", each.says, err, c.err)
+		if err := c.Progress(); (err != nil) != each.due || c.Err != nil {
+			t.Errorf("%s: %v, %v", each.says, err, c.Err)
 		}
 	}
 }

@@ -5,30 +5,20 @@ import (
 	"testing"
 
 	"protosim/simkit"
+	"protosim/simkit/byhand"
 	"protosim/simkit/raft"
 )
 
 // cluster is three disks and what is seen of them, by hand. What is written is durable at once.
 type cluster struct {
+	*byhand.Cluster
 	*snapshots
-	disks map[string]simkit.Image
-	now   int64
-	err   error
 }
 
-func (c *cluster) Nodes() []string                  { return []string{"n1", "n2", "n3"} }
-func (c *cluster) Written(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Durable(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Up(string) bool                   { return true }
-func (c *cluster) Now() int64                       { return c.now }
-func (c *cluster) HealedAt() int64                  { return 0 }
-
 func newCluster() *cluster {
-	c := &cluster{disks: map[string]simkit.Image{}}
+	c := &cluster{Cluster: byhand.New(3, image(nil, 0))}
 	c.snapshots = newSnapshots(c)
-	for _, node := range c.Nodes() {
-		c.disks[node] = image(nil, 0)
-	}
+	c.Observer = c.snapshots
 	return c
 }
 
@@ -39,39 +29,33 @@ func image(snapshot any, base int, entries ...any) simkit.Image {
 	}
 }
 
-func (c *cluster) see(fact any) {
-	if c.err == nil {
-		c.err = c.See(fact)
-	}
-}
-
 // applies what stands in the node's log, with these results.
 func (c *cluster) applies(node string, results ...any) {
 	for _, result := range results {
 		index := c.AppliedBy[node] + 1
-		entry, _ := c.Entry(c.disks[node], index)
-		c.see(simkit.Applied{Node: node, Index: index, Command: entry.Command, Result: result})
+		entry, _ := c.Entry(c.Disks[node], index)
+		c.Tell(simkit.Applied{Node: node, Index: index, Command: entry.Command, Result: result})
 	}
 }
 
 func (c *cluster) restores(node string, index int, state any) {
-	c.see(simkit.Restored{Node: node, Index: index, State: state})
+	c.Tell(simkit.Restored{Node: node, Index: index, State: state})
 }
 
 func (c *cluster) snaps(node string, snapshot any) {
-	before := c.disks[node]
-	c.disks[node] = image(snapshot, before.Logs["log"].Base, before.Logs["log"].Entries...)
-	c.see(simkit.Wrote{Node: node, Before: before, Pairs: []simkit.Pair{{Name: "snapshot", Content: snapshot}}})
+	before := c.Disks[node]
+	c.Disks[node] = image(snapshot, before.Logs["log"].Base, before.Logs["log"].Entries...)
+	c.Tell(simkit.Wrote{Node: node, Before: before, Pairs: []simkit.Pair{{Name: "snapshot", Content: snapshot}}})
 }
 
 func (c *cluster) resets(node string, base int, entries ...any) {
-	before := c.disks[node]
-	c.disks[node] = image(before.Fields["snapshot"], base, entries...)
-	c.see(simkit.WasReset{Node: node, Log: "log", Before: before.Logs["log"], After: c.disks[node].Logs["log"]})
+	before := c.Disks[node]
+	c.Disks[node] = image(before.Fields["snapshot"], base, entries...)
+	c.Tell(simkit.WasReset{Node: node, Log: "log", Before: before.Logs["log"], After: c.Disks[node].Logs["log"]})
 }
 
 func (c *cluster) leads(node string) {
-	c.see(simkit.Sent{From: node, To: "n2", Message: raft.AppendEntries{Term: 1}})
+	c.Tell(simkit.Sent{From: node, To: "n2", Message: raft.AppendEntries{Term: 1}})
 }
 
 func registers(pairs ...any) (found []any) {
@@ -97,7 +81,7 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		story        func(c *cluster)
 	}{
 		{"a log is compacted, and the snapshot used elsewhere", "", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second)
+			c.Disks["n1"] = image(nil, 0, first, second)
 			c.leads("n1")
 			c.applies("n1", nil, 1)
 			c.snaps("n1", Snapshot{2, 1, after2})
@@ -107,29 +91,29 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 			c.restores("n2", 2, after2)
 		}},
 		{"a command that comes again has its first answer", "", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second, first)
+			c.Disks["n1"] = image(nil, 0, first, second, first)
 			c.applies("n1", nil, 1, nil)
 		}},
 		{"a command takes effect twice", "exactly_once", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second, first)
+			c.Disks["n1"] = image(nil, 0, first, second, first)
 			c.applies("n1", nil, 1, 2)
 		}},
 		{"a result is not what the entries before it give", safety, func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second)
+			c.Disks["n1"] = image(nil, 0, first, second)
 			c.applies("n1", nil, 9)
 		}},
 		{"a restored state is another", safety, func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second)
+			c.Disks["n1"] = image(nil, 0, first, second)
 			c.applies("n1", nil, 1)
 			c.restores("n2", 2, after1)
 		}},
 		{"a restored state lacks the answers", safety, func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first)
+			c.Disks["n1"] = image(nil, 0, first)
 			c.applies("n1", nil)
 			c.restores("n2", 1, State{registers("x", 1), registers()})
 		}},
 		{"a state machine goes back", safety, func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second)
+			c.Disks["n1"] = image(nil, 0, first, second)
 			c.applies("n1", nil, 1)
 			c.restores("n1", 1, after1)
 		}},
@@ -137,39 +121,39 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 			c.snaps("n1", Snapshot{1, 1, after1})
 		}},
 		{"entries are dropped without a snapshot", "snapshot_before_cut", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first)
+			c.Disks["n1"] = image(nil, 0, first)
 			c.resets("n1", 1)
 		}},
 		{"a snapshot is replaced by none", "snapshot_before_cut", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first)
+			c.Disks["n1"] = image(nil, 0, first)
 			c.applies("n1", nil)
 			c.snaps("n1", Snapshot{1, 1, after1})
 			c.resets("n1", 1)
 			c.snaps("n1", nil)
 		}},
 		{"a leader drops entries from the end of its log", "leader_append_only", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first, second)
+			c.Disks["n1"] = image(nil, 0, first, second)
 			c.leads("n1")
 			c.resets("n1", 0, first)
 		}},
 		{"a leader's log and snapshot lack what is committed", "leader_completeness", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first)
+			c.Disks["n1"] = image(nil, 0, first)
 			c.applies("n1", nil)
-			c.see(simkit.Sent{From: "n2", To: "n1", Message: raft.AppendEntries{Term: 2}})
+			c.Tell(simkit.Sent{From: "n2", To: "n1", Message: raft.AppendEntries{Term: 2}})
 		}},
 		{"a leader's snapshot stands for what is committed", "", func(c *cluster) {
-			c.disks["n1"] = image(nil, 0, first)
+			c.Disks["n1"] = image(nil, 0, first)
 			c.applies("n1", nil)
-			c.disks["n2"] = image(Snapshot{1, 1, after1}, 1)
-			c.see(simkit.Sent{From: "n2", To: "n1", Message: raft.AppendEntries{Term: 2}})
+			c.Disks["n2"] = image(Snapshot{1, 1, after1}, 1)
+			c.Tell(simkit.Sent{From: "n2", To: "n1", Message: raft.AppendEntries{Term: 2}})
 		}},
 	} {
 		c := newCluster()
 		each.story(c)
 		var broken simkit.Broken
-		errors.As(c.err, &broken)
-		if broken.Invariant != each.broken || (c.err == nil) != (each.broken == "") {
-			t.Errorf("%s: %v, and not %q", each.says, c.err, each.broken)
+		errors.As(c.Err, &broken)
+		if broken.Invariant != each.broken || (c.Err == nil) != (each.broken == "") {
+			t.Errorf("%s: %v, and not %q", each.says, c.Err, each.broken)
 		}
 	}
 }
@@ -178,13 +162,13 @@ func TestWhoHasTheSnapshotIsSentEntriesAgain(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		c := newCluster()
 		c.leads("n1") // whom nobody asks, so that no answer is due
-		c.see(simkit.Sent{From: "n2", To: "n1", Message: raft.Appended{Term: 1, Success: true, Match: 4}})
+		c.Tell(simkit.Sent{From: "n2", To: "n1", Message: raft.Appended{Term: 1, Success: true, Match: 4}})
 		if late {
-			c.now = 2 * longestWay
+			c.Time = 2 * longestWay
 		}
-		c.see(simkit.Sent{From: "n1", To: "n2", Message: InstallSnapshot{1, Snapshot{4, 1, nil}}})
-		if err := c.Progress(); (err != nil) != late || c.err != nil {
-			t.Errorf("late: %v, %v, %v", late, err, c.err)
+		c.Tell(simkit.Sent{From: "n1", To: "n2", Message: InstallSnapshot{1, Snapshot{4, 1, nil}}})
+		if err := c.Progress(); (err != nil) != late || c.Err != nil {
+			t.Errorf("late: %v, %v, %v", late, err, c.Err)
 		}
 	}
 }

@@ -5,27 +5,21 @@ import (
 	"testing"
 
 	"protosim/simkit"
+	"protosim/simkit/byhand"
 )
 
 // cluster is two shards, a and c at n1, b and d at n2, and what is seen of them, by hand. What is written is durable at
 // once.
 type cluster struct {
+	*byhand.Cluster
 	*both
-	disks map[string]simkit.Image
-	now   int64
-	err   error
 }
 
-func (c *cluster) Nodes() []string                  { return []string{"n1", "n2"} }
-func (c *cluster) Written(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Durable(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Up(string) bool                   { return true }
-func (c *cluster) Now() int64                       { return c.now }
-func (c *cluster) HealedAt() int64                  { return 10 }
-
 func newCluster() *cluster {
-	c := &cluster{disks: map[string]simkit.Image{"n1": empty(), "n2": empty()}}
+	c := &cluster{Cluster: byhand.New(2, empty())}
+	c.Healed = 10
 	c.both = &both{newLocks(c), newOutcomes(c)}
+	c.Observer = c.both
 	return c
 }
 
@@ -33,29 +27,17 @@ func empty() simkit.Image {
 	return simkit.Image{Fields: map[string]any{"boot": 0, "cells": []any{}, "prepared": []any{}, "commits": []any{}}}
 }
 
-func (c *cluster) see(fact any) {
-	if c.err == nil {
-		c.err = c.See(fact)
-	}
-}
-
-func (c *cluster) sends(node string, m any) { c.see(simkit.Sent{From: node, To: "n1", Message: m}) }
+func (c *cluster) sends(node string, m any) { c.Tell(simkit.Sent{From: node, To: "n1", Message: m}) }
 
 func (c *cluster) writes(node, field string, items ...any) {
-	before, after := c.disks[node], empty()
-	for name, content := range before.Fields {
-		after.Fields[name] = content
-	}
-	after.Fields[field] = append([]any{}, items...)
-	c.disks[node] = after
-	c.see(simkit.Wrote{Node: node, Before: before, Pairs: []simkit.Pair{{Name: field, Content: after.Fields[field]}}})
+	c.Write(node, field, append([]any{}, items...))
 }
 
 // leaves lets a transaction write an account.
 func (c *cluster) leaves(tid int, account string, balance int) {
 	node := home(account, c.Nodes())
 	items := []any{[]any{account, Cell{balance, tid}}}
-	for _, each := range cells(c.disks[node]) {
+	for _, each := range cells(c.Disks[node]) {
 		if each.account != account {
 			items = append(items, []any{each.account, each.cell})
 		}
@@ -68,7 +50,7 @@ func (c *cluster) answers(tid int, command Transaction, cells ...any) {
 	if cells != nil {
 		result = cells
 	}
-	c.see(simkit.Replied{Node: "n1", Op: tid, Command: command, Result: result})
+	c.Tell(simkit.Replied{Node: "n1", Op: tid, Command: command, Result: result})
 }
 
 func prepared(tid int, account string) Prepared {
@@ -103,7 +85,7 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		}},
 		{"two hold a lock after a crash", "", func(c *cluster) {
 			c.sends("n1", Granted{1, lockA, Cell{5, 0}})
-			c.see(simkit.Restarted{Node: "n1"})
+			c.Tell(simkit.Restarted{Node: "n1"})
 			c.sends("n1", Granted{2, Held{"a", [2]int{2, 1}}, Cell{5, 0}})
 		}},
 		{"a lock is released twice", "released_exactly_once", func(c *cluster) {
@@ -175,9 +157,9 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		c := newCluster()
 		each.story(c)
 		var broken simkit.Broken
-		errors.As(c.err, &broken)
-		if broken.Invariant != each.broken || (c.err == nil) != (each.broken == "") {
-			t.Errorf("%s: %v, and not %q", each.says, c.err, each.broken)
+		errors.As(c.Err, &broken)
+		if broken.Invariant != each.broken || (c.Err == nil) != (each.broken == "") {
+			t.Errorf("%s: %v, and not %q", each.says, c.Err, each.broken)
 		}
 	}
 }
@@ -192,7 +174,7 @@ func TestProgressIsDueOnceTheFaultsHaveEnded(t *testing.T) {
 		{"a client has no answer", "every_transaction_ends", func(c *cluster) { c.sends("n1", Lock{1, "a"}) }},
 		{"a client asked a coordinator that crashed", "progress_after_heal", func(c *cluster) {
 			c.sends("n1", Lock{1, "a"})
-			c.see(simkit.Restarted{Node: "n1"})
+			c.Tell(simkit.Restarted{Node: "n1"})
 		}},
 		{"a shard is still prepared", "every_transaction_ends", func(c *cluster) { c.writes("n1", "prepared", prepared(1, "a")) }},
 		{"a decision is still kept", "every_transaction_ends", func(c *cluster) { c.writes("n1", "commits", Commit{Tid: 1}) }},
@@ -200,8 +182,8 @@ func TestProgressIsDueOnceTheFaultsHaveEnded(t *testing.T) {
 		c := newCluster()
 		each.story(c)
 		var broken simkit.Broken
-		if err := c.Progress(); errors.As(err, &broken) != (each.broken != "") || broken.Invariant != each.broken || c.err != nil {
-			t.Errorf("%s: %v, %v", each.says, err, c.err)
+		if err := c.Progress(); errors.As(err, &broken) != (each.broken != "") || broken.Invariant != each.broken || c.Err != nil {
+			t.Errorf("%s: %v, %v", each.says, err, c.Err)
 		}
 	}
 }

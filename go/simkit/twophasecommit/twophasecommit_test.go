@@ -5,37 +5,24 @@ import (
 	"testing"
 
 	"protosim/simkit"
+	"protosim/simkit/byhand"
 )
 
 // cluster is two disks and what is seen of them, by hand. What is written is durable at once.
 type cluster struct {
+	*byhand.Cluster
 	*commitment
-	disks map[string]simkit.Image
-	now   int64
-	err   error
 }
 
-func (c *cluster) Nodes() []string                  { return []string{"n1", "n2"} }
-func (c *cluster) Written(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Durable(node string) simkit.Image { return c.disks[node] }
-func (c *cluster) Up(string) bool                   { return true }
-func (c *cluster) Now() int64                       { return c.now }
-func (c *cluster) HealedAt() int64                  { return 0 }
-
 func newCluster() *cluster {
-	c := &cluster{disks: map[string]simkit.Image{"n1": {}, "n2": {}}}
+	c := &cluster{Cluster: byhand.New(2, simkit.Image{})}
 	c.commitment = newCommitment(c)
-	c.see(simkit.Requested{Node: "n1", Op: 1, Command: both})
+	c.Observer = c.commitment
+	c.Tell(simkit.Requested{Node: "n1", Op: 1, Command: both})
 	return c
 }
 
-func (c *cluster) see(fact any) {
-	if c.err == nil {
-		c.err = c.See(fact)
-	}
-}
-
-func (c *cluster) sends(node, to string, m any) { c.see(simkit.Sent{From: node, To: to, Message: m}) }
+func (c *cluster) sends(node, to string, m any) { c.Tell(simkit.Sent{From: node, To: to, Message: m}) }
 
 // logs records of a kind about transaction 1.
 func (c *cluster) logs(node string, kinds ...string) {
@@ -45,17 +32,17 @@ func (c *cluster) logs(node string, kinds ...string) {
 }
 
 func (c *cluster) log(node string, r Record) {
-	entries := c.disks[node].Logs["log"].Entries
+	entries := c.Disks[node].Logs["log"].Entries
 	c.has(node, append(entries[:len(entries):len(entries)], r)...)
-	c.see(simkit.Stored{Node: node, Log: "log", Index: len(entries), Added: []any{r}})
+	c.Tell(simkit.Stored{Node: node, Log: "log", Index: len(entries), Added: []any{r}})
 }
 
 func (c *cluster) has(node string, entries ...any) {
-	c.disks[node] = simkit.Image{Logs: map[string]simkit.Log{"log": {Entries: entries}}}
+	c.Disks[node] = simkit.Image{Logs: map[string]simkit.Log{"log": {Entries: entries}}}
 }
 
 func (c *cluster) answers(result string) {
-	c.see(simkit.Replied{Node: "n1", Op: 1, Command: both, Result: result})
+	c.Tell(simkit.Replied{Node: "n1", Op: 1, Command: both, Result: result})
 }
 
 // prepares both nodes, which vote yes.
@@ -92,9 +79,9 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 			c.logs("n2", committed, aborted)
 		}},
 		{"a record is removed", "ac2_irrevocability", func(c *cluster) {
-			c.see(simkit.Stored{Node: "n1", Log: "log", Removed: []any{Record{}}})
+			c.Tell(simkit.Stored{Node: "n1", Log: "log", Removed: []any{Record{}}})
 		}},
-		{"a log is replaced", "ac2_irrevocability", func(c *cluster) { c.see(simkit.WasReset{Node: "n1", Log: "log"}) }},
+		{"a log is replaced", "ac2_irrevocability", func(c *cluster) { c.Tell(simkit.WasReset{Node: "n1", Log: "log"}) }},
 		{"one commits, and the other aborts", "ac1_agreement", func(c *cluster) {
 			c.prepares()
 			c.logs("n1", committed)
@@ -124,7 +111,7 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		{"what one cannot commit is committed", "validity", func(c *cluster) {
 			c.prepares()
 			c.logs("n1", commit)
-			c.see(simkit.Replied{Node: "n1", Op: 1, Command: Transaction{[]int{1, 2}, 2}, Result: commit})
+			c.Tell(simkit.Replied{Node: "n1", Op: 1, Command: Transaction{[]int{1, 2}, 2}, Result: commit})
 		}},
 		{"a commit of which a participant's disk says nothing", "durability", func(c *cluster) {
 			c.prepares()
@@ -140,7 +127,7 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 			c.logs("n1", commit)
 			c.answers(commit)
 			c.has("n1", Record{prepared, 1, both, "n1"})
-			c.see(simkit.Restarted{Node: "n1"})
+			c.Tell(simkit.Restarted{Node: "n1"})
 		}},
 		{"a key is given to another transaction while one is in doubt", "isolation", func(c *cluster) {
 			c.prepares()
@@ -150,9 +137,9 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		c := newCluster()
 		each.story(c)
 		var broken simkit.Broken
-		errors.As(c.err, &broken)
-		if broken.Invariant != each.broken || (c.err == nil) != (each.broken == "") {
-			t.Errorf("%s: %v, and not %q", each.says, c.err, each.broken)
+		errors.As(c.Err, &broken)
+		if broken.Invariant != each.broken || (c.Err == nil) != (each.broken == "") {
+			t.Errorf("%s: %v, and not %q", each.says, c.Err, each.broken)
 		}
 	}
 }
@@ -170,9 +157,9 @@ func TestProgressIsDueOnceTheFaultsHaveEnded(t *testing.T) {
 		{"an abort that nobody needs", "ac4_no_needless_abort", func(c *cluster) {
 			c.commits()
 			c.logs("n1", end)
-			c.now = 2 * settled
-			c.see(simkit.Requested{Node: "n1", Op: 2, Command: both})
-			c.see(simkit.Replied{Node: "n1", Op: 2, Command: both, Result: abort})
+			c.Time = 2 * settled
+			c.Tell(simkit.Requested{Node: "n1", Op: 2, Command: both})
+			c.Tell(simkit.Replied{Node: "n1", Op: 2, Command: both, Result: abort})
 		}},
 		{"somebody is in doubt", "ac5_termination", func(c *cluster) {
 			c.commits()
@@ -188,10 +175,10 @@ func TestProgressIsDueOnceTheFaultsHaveEnded(t *testing.T) {
 	} {
 		c := newCluster()
 		each.story(c)
-		c.now += 2 * settled
+		c.Time += 2 * settled
 		var broken simkit.Broken
-		if err := c.Progress(); errors.As(err, &broken) != (each.broken != "") || broken.Invariant != each.broken || c.err != nil {
-			t.Errorf("%s: %v, %v", each.says, err, c.err)
+		if err := c.Progress(); errors.As(err, &broken) != (each.broken != "") || broken.Invariant != each.broken || c.Err != nil {
+			t.Errorf("%s: %v, %v", each.says, err, c.Err)
 		}
 	}
 }
