@@ -126,8 +126,8 @@ class Output:
     def progress(self, total: float | None = None) -> Generator[Tick]:
         """A bar on stderr, if that is a terminal and the work takes over a second; elsewhere a line now and then."""
         if not sys.stderr.isatty():
-            with self._lines(total) as tick:
-                yield tick
+            with self._lines(total) as say_so:
+                yield say_so
             return
         bars: Any = importlib.import_module("tqdm").tqdm
         bars.monitor_interval = 0  # no thread that outlives the bar

@@ -5,7 +5,8 @@ becomes a script of its events. Then parts are left out as long as the invariant
 from large to small (after Zeller's ddmin), pairs of events, and what crashes kept. After each success the script is
 recorded anew, so that it holds only what really happened, under the fingerprints that the messages now have.
 
-What it costs is bounded in events, so the result is the same on any machine.
+What it costs is bounded in events, so the result is the same on any machine, unless somebody has enough of it before:
+then the best script so far is the result.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +25,9 @@ from protosim.script import StepRecorder
 from protosim.world import CLIENTS, ProtocolFailure
 
 Steps = tuple[Step, ...]
+Enough = Callable[[], bool]
+"""Whether to end with the best so far; asked before each attempt."""
+
 PAIRS = 60  # scripts up to this length are also tried without each pair of events
 
 
@@ -37,6 +41,8 @@ class Shrinker:
     budget: int  # events; an attempt costs a few more for its set-up
     replayed: int = 0
     progress: Callable[[int], None] | None = None
+    enough: Enough | None = None
+    stopped: bool = False  # by `enough` or by Ctrl-C, before it was as short as it gets
 
     def breaks(self, scenario: Scenario) -> Scenario | None:
         """The scenario with the script as it really went, if the invariant still breaks."""
@@ -48,9 +54,14 @@ class Shrinker:
 
     def attempt(self, steps: Sequence[Step], nodes: int | None = None) -> bool:
         """Take the script if it breaks the invariant and is no longer than the best so far."""
-        if self.replayed >= self.budget:
+        self.stopped = self.stopped or (self.enough is not None and self.enough())
+        if self.stopped or self.replayed >= self.budget:
             return False
-        found = self.breaks(attrs.evolve(self.best, script=tuple(steps), nodes=nodes or self.best.nodes))
+        try:
+            found = self.breaks(attrs.evolve(self.best, script=tuple(steps), nodes=nodes or self.best.nodes))
+        except KeyboardInterrupt:
+            self.stopped = True
+            return False
         if found is None or (found.nodes == self.best.nodes and len(found.script or ()) > len(self.steps)):
             return False
         self.best = found
@@ -70,6 +81,7 @@ class Shrunk:
     scenario: Scenario  # with the script
     origin: Scenario  # the run: the one that was given, or a shorter one that breaks the same invariant
     events: int  # of that run
+    stopped: bool = False  # it might be shorter still
 
 
 def broken_name(run: Run) -> str:
@@ -109,20 +121,23 @@ def shrink(
     invariant: str,
     progress: Callable[[int], None] | None = None,
     wish: Wish | None = None,
+    enough: Enough | None = None,
 ) -> Shrunk | None:
     """The shortest script found that breaks the invariant. None if the run's own script does not (liveness, say).
 
     It may be made from a shorter run under another seed; with the hunt's `wish`, from any run of that hunt.
     """
-    shrunk = _from_run(program, _shorter_run(program, scenario, (invariant,), wish), (invariant,), BUDGET, progress)
-    if shrunk is None or not invariant or len(shrunk.scenario.script or ()) <= LONG:
+    shorter = _shorter_run(program, scenario, (invariant,), wish, enough)
+    shrunk = _from_run(program, shorter, (invariant,), BUDGET, progress, enough)
+    if shrunk is None or not invariant or shrunk.stopped or len(shrunk.scenario.script or ()) <= LONG:
         return shrunk
     always = tuple(i.name for i in program.spec.invariants() if i.mode == "always")
-    further = _shorten(Shrinker(program, shrunk.scenario, always, budget=BUDGET // 2, progress=progress))
-    shrunk = attrs.evolve(shrunk, scenario=further or shrunk.scenario)
-    if len(shrunk.scenario.script or ()) <= LONG:
+    further = Shrinker(program, shrunk.scenario, always, budget=BUDGET // 2, progress=progress, enough=enough)
+    shrunk = attrs.evolve(shrunk, scenario=_shorten(further) or shrunk.scenario, stopped=further.stopped)
+    if shrunk.stopped or len(shrunk.scenario.script or ()) <= LONG:
         return shrunk
-    other = _from_run(program, _shorter_run(program, scenario, always, wish), always, BUDGET // 2, progress)
+    shorter = _shorter_run(program, scenario, always, wish, enough)
+    other = _from_run(program, shorter, always, BUDGET // 2, progress, enough)
     return min(shrunk, other or shrunk, key=lambda s: len(s.scenario.script or ()))
 
 
@@ -132,6 +147,7 @@ def _from_run(
     invariants: tuple[str, ...],
     budget: int,
     progress: Callable[[int], None] | None,
+    enough: Enough | None,
 ) -> Shrunk | None:
     steps = record(program, scenario)
     bare = attrs.evolve(
@@ -143,11 +159,15 @@ def _from_run(
         heal=None,
         events=max(len(steps) * 2, 100),
     )
-    best = _shorten(Shrinker(program, bare, tuple(filter(None, invariants)), budget=budget, progress=progress))
-    return None if best is None else Shrunk(best, scenario, len(steps))
+    named = tuple(filter(None, invariants))
+    shrinker = Shrinker(program, bare, named, budget=budget, progress=progress, enough=enough)
+    best = _shorten(shrinker)
+    return None if best is None else Shrunk(best, scenario, len(steps), shrinker.stopped)
 
 
-def _shorter_run(program: Program, scenario: Scenario, invariants: tuple[str, ...], wish: Wish | None) -> Scenario:
+def _shorter_run(
+    program: Program, scenario: Scenario, invariants: tuple[str, ...], wish: Wish | None, enough: Enough | None
+) -> Scenario:
     """A run that breaks one of these sooner: of the same kind under other seeds, or of the same hunt.
 
     Shortening costs the square of a run's length, so that a shorter run is worth some searching.
@@ -155,7 +175,7 @@ def _shorter_run(program: Program, scenario: Scenario, invariants: tuple[str, ..
     run = probe(program, scenario, invariants)
     spent = 0
     for again in range(SEEDS):
-        if run.events <= SHORT or spent >= SEARCH:
+        if run.events <= SHORT or spent >= SEARCH or (enough is not None and enough()):
             break
         seed, events = derive(scenario.seed, "again", again), run.events * 2 // 3
         if wish is not None and again % 2:

@@ -5,6 +5,7 @@ Some runs are for liveness: chaos, healing, then progress under a fair adversary
 """
 
 import argparse
+import math
 import re
 import time
 from pathlib import Path
@@ -29,7 +30,7 @@ from protosim.options import (
     subject,
     wish_of,
 )
-from protosim.output import Answer, Output, Tick, command
+from protosim.output import Answer, Output, Tick, command, plural
 from protosim.plan import Wish, plan
 from protosim.program import Program
 from protosim.run import Run, make_schedule, simulate
@@ -38,6 +39,7 @@ from protosim.shrink import Shrunk, shrink
 
 RUNS = 1_000  # where no bound is given
 TRIES = 4  # comparisons of a run that is known to differ from itself: two of these may agree by chance
+FLOOR = 5.0  # seconds that shortening has in any case
 UNREPEATABLE = "The protocol is not deterministic, so nothing that it does can be replayed"
 
 
@@ -49,7 +51,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         parser,
         runs=f"runs at most (default: {RUNS:,}, if there is no other bound)",
         events="events of all runs together at most",
-        budget="seconds at most; a hunt that they end is inconclusive",
+        budget=f"seconds at most; a hunt that they end is inconclusive. Shortening has what is left, and {FLOOR:g} s",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="where to save (default: counterexample-….json, here)"
@@ -66,8 +68,12 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
     found = search(program, wish, bounds, out)
     trial, data = found.trial, _outcome(program, wish, found)
     if trial is not None and trial.caught:
-        require_determinism(program, trial.run)
-        saved = keep(program, found, wish, path, out)
+        try:
+            require_determinism(program, trial.run)
+        except KeyboardInterrupt:
+            out.note("Interrupted before it was clear that the run can be repeated: `protosim replay` tells.")
+        left = None if bounds.budget is None else max(FLOOR, bounds.budget - found.seconds)
+        saved = keep(program, found, wish, path, out, left)
         data |= tell_saved(program, saved, path, out)
         out.say(f"  page:   {command('show', str(path), '--html', str(path.with_suffix('.html')))}")
         return Answer("violation", data)
@@ -145,8 +151,11 @@ def _where(found: Found, trial: Trial, wish: Wish) -> dict[str, Any]:
     }
 
 
-def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) -> Counterexample:
-    """Save the run that broke something, then the shortest story that is found in it. Ctrl-C keeps what there is."""
+def keep(
+    program: Program, found: Found, wish: Wish, path: Path, out: Output, seconds: float | None = None
+) -> Counterexample:
+    """Save the run that broke something, then the shortest story found in it in so many seconds. Ctrl-C keeps what
+    there is."""
     assert found.trial is not None
     trial, run, where = found.trial, found.trial.run, _where(found, found.trial, wish)
     saved = describe(program, run, where)
@@ -160,7 +169,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     started = time.monotonic()
     try:
         with out.progress() as tick:
-            shortened = shorten(program, run, wish, tick)
+            shortened = shorten(program, run, wish, tick, seconds)
     except KeyboardInterrupt:
         out.note("Interrupted while shortening: the run as it was found is kept.")
         return saved
@@ -174,7 +183,7 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     out.prose(
         f"Shortened {'a shorter run of this hunt' if other else 'it'} from {short.events:,} events on "
         f"{short.origin.nodes} nodes to {len(short.scenario.script or ()):,} on {short.scenario.nodes}{broke}, "
-        f"in {time.monotonic() - started:.1f} s."
+        f"in {time.monotonic() - started:.1f} s{'; it was stopped before it was as short as it gets' * short.stopped}."
     )
     made_from = {"made_from": {"seed": short.origin.seed, "events": short.events}} if other else {}
     saved = describe(program, shorter, {**where, **made_from})
@@ -182,11 +191,18 @@ def keep(program: Program, found: Found, wish: Wish, path: Path, out: Output) ->
     return saved
 
 
-def shorten(program: Program, run: Run, wish: Wish, tick: Tick) -> tuple[Shrunk, Run] | None:
+def shorten(
+    program: Program, run: Run, wish: Wish, tick: Tick, seconds: float | None = None
+) -> tuple[Shrunk, Run] | None:
     """The shortest story and its run, or None."""
     assert run.violation is not None
     name = run.violation.invariant.name
-    short = shrink(program, run.scenario, name, lambda left: tick(0, f"shortening: {left} events"), wish)
+    until = math.inf if seconds is None else time.monotonic() + seconds
+
+    def progress(left: int) -> None:
+        tick(0, f"shortening: {plural(left, 'event')}")
+
+    short = shrink(program, run.scenario, name, progress, wish, lambda: time.monotonic() > until)
     shorter = simulate(program, short.scenario) if short is not None else None
     return (short, shorter) if short is not None and shorter is not None and shorter.violation is not None else None
 

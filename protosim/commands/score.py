@@ -16,6 +16,7 @@ from protosim.errors import UserError
 from protosim.output import Answer, Output, Status, Tick, plural
 from protosim.proofs.judge import Lemma
 from protosim.score import batch, handed_out, language_of, score, verdicts
+from protosim.score.gojudge import Verdict
 from protosim.score.judge import Progress
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
@@ -85,7 +86,8 @@ def run_batch(task: str, folder: Path, log: Log, out: Output) -> Answer:
     files.require_writable(log.path)
     rows: list[batch.Row] = []
     fresh, interrupted = 0, False
-    used = batch.Used.until_now()
+    started = batch.Used.until_now()
+    used = started.since()
     wide = max(map(len, names))
     with out.progress(len(names)) as tick:
         try:
@@ -97,13 +99,13 @@ def run_batch(task: str, folder: Path, log: Log, out: Output) -> Answer:
                 else:
                     row = batch.row(task, folder / name, _told(tick, name))
                     log.add(key, {"task": task, **attrs.asdict(row)})
-                    fresh += 1
+                    fresh, used = fresh + 1, started.since()
                 rows.append(row)
                 tick(1, name)
                 out.table([(name.ljust(wide), row.verdict.ljust(8), _of(row, known))])
         except KeyboardInterrupt:
             interrupted = True
-    return _sum_up(Batch(task, log, rows, len(names), fresh, used.since(), interrupted), out)
+    return _sum_up(Batch(task, log, rows, len(names), fresh, used, interrupted), out)
 
 
 def _told(tick: Tick, name: str) -> Progress:
@@ -143,7 +145,7 @@ def _sum_up(done: Batch, out: Output) -> Answer:
     if rate is not None:
         says += f"; {done.used.wall:.0f} s, {rate:,.0f} answers an hour and core"
     if done.interrupted:
-        says += f". Interrupted: {done.asked - len(done.rows)} are left, and the same command goes on with them"
+        says += f". Interrupted; the same command goes on with the {plural(done.asked - len(done.rows), 'answer')} left"
     out.verdict(done.status, f"{says}.")
     out.say(f"verdicts: {done.log.path}")
     data = {
@@ -174,6 +176,18 @@ def tell(result: Result, out: Output) -> None:
         out.say(f"  {failure['test']}: {broken}: {failure['sentence']}")
     if len(result.failures) > FAILURES:
         out.say(f"  and {len(result.failures) - FAILURES} more failed runs")
+    if result.go_suite is not None:
+        tell_second(result.go_suite, out)
+    if result.disagreement:
+        out.prose(result.disagreement)
+
+
+def tell_second(verdict: Verdict, out: Output) -> None:
+    if verdict.solved is None:
+        out.prose(f"No second verdict: {verdict.sentence}.", "  ")
+        return
+    named = f"; its stories show {', '.join(verdict.bugs)}" if verdict.bugs else ""
+    out.prose(f"The Go suite: {'solved' if verdict.solved else 'not solved'} ({verdict.sentence}){named}.", "  ")
 
 
 def _why(lemma: Lemma) -> str:

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from protosim import shrink
 from protosim.commands import hunt as hunt_command
 from protosim.counterexample import load
 from protosim.hunt import try_run
 from protosim.plan import Wish, plan
 from protosim.program import load as load_program
+from protosim.scenario import Scenario
 
 from .conftest import MUTANT, Cli, Edited
 
@@ -132,6 +134,48 @@ def test_an_interrupt_while_shortening_keeps_what_was_found(cli: Cli, monkeypatc
     assert found.data["shrunk"] is None
     assert "Interrupted while shortening" in found.err
     assert cli("replay", found.data["counterexample"]).code == 1
+
+
+def test_an_interrupt_keeps_the_shortest_story_so_far(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = shrink.Shrinker.breaks
+    attempts: list[Scenario] = []
+
+    def interrupted(self: shrink.Shrinker, scenario: Scenario) -> Scenario | None:
+        attempts.append(scenario)
+        if len(attempts) == 12:
+            raise KeyboardInterrupt
+        return plain(self, scenario)
+
+    monkeypatch.setattr(shrink.Shrinker, "breaks", interrupted)
+    monkeypatch.setattr(shrink, "SEARCH", 0)  # no shorter run in its place
+    found = cli("hunt", "raft", "--mutant", MUTANT, "--json")
+    assert found.code == 1
+    whole = len(attempts[0].script or ())
+    assert 6 < found.data["shrunk"]["events"] < whole
+    assert cli("replay", found.data["counterexample"]).code == 1
+
+
+def test_an_interrupt_before_shortening_keeps_what_was_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hunt_command, "require_determinism", interrupted)
+    found = cli("hunt", "raft", "--mutant", MUTANT, "--json")
+    assert found.code == 1
+    assert "Interrupted before it was clear that the run can be repeated" in found.err
+    assert cli("replay", found.data["counterexample"]).code == 1
+
+
+def test_the_budget_bounds_shortening_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = cli("hunt", "raft", "--mutant", MUTANT, "--json").data["shrunk"]["events"]
+    monkeypatch.setattr(hunt_command, "FLOOR", 0.0)
+    found = cli("hunt", "raft", "--mutant", MUTANT, "--budget", "0.000001", "--json")
+    assert found.code == 1
+    assert found.data["shrunk"] is None or found.data["shrunk"]["events"] > 10 * full  # no time to leave out anything
+    assert cli("replay", found.data["counterexample"]).code == 1
+    monkeypatch.setattr(hunt_command, "FLOOR", 60.0)
+    found = cli("hunt", "raft", "--mutant", MUTANT, "--budget", "0.000001", "--json")
+    assert found.data["shrunk"]["events"] == full
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
