@@ -1,7 +1,8 @@
 """What the ways of lying share: their common parameters, and variations of a message.
 
 A varied message differs from the original in one place: a number by one or by a lot, a name, a digest, an entry of a
-tuple left out or doubled, a part replaced by another value of the same class that a liar has seen.
+tuple left out or doubled, a part replaced by another value of the same class that a liar has seen. Its fields are of
+the declared types, and a pair stays a pair: what is not so is no message, and no worker could read it.
 
 >>> from protosim.api import message
 >>> @message
@@ -14,11 +15,11 @@ tuple left out or doubled, a part replaced by another value of the same class th
 """
 
 from enum import Enum
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from protosim.byzantine import Memory
 from protosim.keys import Draw, mix
-from protosim.values import Value, altered
+from protosim.values import Value, altered, conforms, plain_alternatives
 
 FAR = 1 << 40
 FARTHEST = 1 << 62
@@ -35,7 +36,7 @@ def varied(m: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> Any:
     if not fields:
         return m
     name = fields[bits % len(fields)]
-    return altered(m, **{name: _other(getattr(m, name), mix(bits), memory, names)})
+    return altered(m, **{name: _other(getattr(m, name), dict(m.FIELDS)[name], mix(bits), memory, names)})
 
 
 def _weight(x: Any) -> int:
@@ -43,8 +44,8 @@ def _weight(x: Any) -> int:
     return 3 if isinstance(x, Value) or (type(x) is tuple and x) else 1
 
 
-def _other(x: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> Any:
-    """Something of the same type."""
+def _other(x: Any, kind: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> Any:
+    """Something of the same type, which is annotated so."""
     if isinstance(x, Value):
         return memory.like(x, bits >> 1) if bits & 1 else varied(x, bits >> 1, memory, names)
     if isinstance(x, bool):
@@ -57,17 +58,23 @@ def _other(x: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> Any:
         return memory.like(x, bits >> 1) if bits & 1 else x[:-1] + bytes([(x[-1] if x else 0) ^ 1])
     if isinstance(x, Enum):
         return list(type(x))[bits % len(type(x))]
-    return _other_items(x, bits, memory, names) if type(x) is tuple and x else x
+    return _other_items(x, kind, bits, memory, names) if type(x) is tuple and x else x
 
 
-def _other_items(x: tuple[Any, ...], bits: int, memory: Memory, names: tuple[str, ...]) -> tuple[Any, ...]:
+def _other_items(x: tuple[Any, ...], kind: Any, bits: int, memory: Memory, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """One less, one twice, or one replaced; where the type says how many there are, only the last."""
+    tuples = [each for each in plain_alternatives(kind) if get_origin(each) is tuple and conforms(x, each)]
+    if not tuples:
+        return x  # a node that broke its own type's word: nobody will read it
+    kinds = get_args(tuples[0])
+    any_length = kinds[1:] == (...,)
     place = (bits >> 4) % len(x)
     before, item, after = x[:place], x[place], x[place + 1 :]
-    if bits & 3 == 0:
+    if any_length and bits & 3 == 0:
         return (*before, *after)
-    if bits & 3 == 1:
+    if any_length and bits & 3 == 1:
         return (*before, item, item, *after)
-    return (*before, _other(item, bits >> 8, memory, names), *after)
+    return (*before, _other(item, kinds[0] if any_length else kinds[place], bits >> 8, memory, names), *after)
 
 
 def in_the_name_of(me: str, src: str, x: Any) -> Any:

@@ -6,20 +6,21 @@ from typing import Any
 import attrs
 import pytest
 
-from protosim.api import Observer, applied, requested, restarted, sent, stored
+from faults._lies import varied
+from protosim.api import ModelSpec, Observer, applied, requested, restarted, sent, stored
 from protosim.byzantine import Liars, Memory, Notary, Tactic
 from protosim.counterexample import describe, load, save
 from protosim.errors import UserError
 from protosim.expression import read
 from protosim.keys import Draw
-from protosim.program import Program, from_source, modules, reference
+from protosim.program import Program, from_source, modules, reference, spec_of
 from protosim.run import LocalHost, make_world, run_to_end, simulate
 from protosim.scenario import Choice, Scenario, Step
 from protosim.script import ScriptedWorld
 from protosim.shrink import record, shrink
 from protosim.swarm import draw_lies
 from protosim.transcript import perform
-from protosim.values import Value, digest_of, signatures
+from protosim.values import Value, digest_of, from_wire, signatures, to_wire
 from protosim.world import World
 
 ECHO = reference("echo_broadcast")
@@ -42,6 +43,11 @@ def begin(wanted: Scenario, program: Program = ECHO, **more: Any) -> tuple[World
 def mutant(before: str, after: str) -> Program:
     assert before in ECHO.source
     return from_source("echo_broadcast", ECHO.source.replace(before, after))
+
+
+def tolerates_liars(protocol: str) -> bool:
+    spec = spec_of(protocol)
+    return not isinstance(spec, ModelSpec) and spec.liars(4) > 0
 
 
 # -- They lie ----------------------------------------------------------------------------------------
@@ -99,6 +105,40 @@ def test_most_runs_of_a_protocol_that_tolerates_liars_have_some_and_each_way_is_
 
 
 # -- How far they can go -----------------------------------------------------------------------------
+
+
+def is_readable(m: Any, program: Program) -> bool:
+    """Whether a worker can read the message. Raises ValueError, with what is wrong with it."""
+    return bool(from_wire(to_wire(m), program.classes) == m)
+
+
+def test_a_pair_and_a_triple_in_what_a_liar_changes_stay_a_pair_and_a_triple() -> None:
+    program = reference("pbft_store")
+    state = program.classes["State"]((("x", 1), ("y", 2)), (("c1", 3, None), ("c2", 4, 5)))
+    names = ("n1", "n2", "n3", "n4")
+    others = [varied(state, bits, Memory(), names) for bits in range(4000)]
+    assert all(is_readable(other, program) for other in others)
+    assert {len(other.registers) for other in others} == {1, 2, 3}
+    assert {key for other in others for key, _ in other.registers} == {"x", "y", "x?", "y?"}
+
+
+@pytest.mark.parametrize("protocol", [name for name in modules("protocols") if tolerates_liars(name)])
+def test_whatever_a_liar_says_a_worker_can_read(protocol: str) -> None:
+    program, read = reference(protocol), 0
+    for seed in range(3):
+        wanted = scenario(*[name for name in LIES if name != "byzantine_silence"], seed=seed, per_mille=700)
+        world, host = begin(attrs.evolve(wanted, protocol=protocol, events=600), program)
+        while world.advance():
+            effects, refused = host.step(world)
+            if world.ids[world.at] in world.liars:
+                assert world.byzantine is not None
+                said = [e[2] for e in world.byzantine.copy().twist(world, world.at, effects) if e[0] == 0]
+                assert all(is_readable(m, program) for m in said)
+                read += len(said)
+            world.resume(effects, refused)
+            effects.clear()
+            refused.clear()
+    assert read > 300
 
 
 def test_more_liars_than_a_protocol_tolerates_need_a_word_that_says_so() -> None:

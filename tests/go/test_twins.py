@@ -6,7 +6,7 @@ from protosim.adapters.go import Go
 from protosim.plan import Wish
 from protosim.program import reference as in_python
 from protosim.score.suite import load_task
-from protosim.score.twins import Comparison, compare, in_go, is_readable, main, twins
+from protosim.score.twins import Comparison, compare, in_go, main, twins
 from tests.go.conftest import TASK, Worker
 
 RUNS = 12
@@ -65,12 +65,6 @@ def test_a_worker_that_ends_is_a_difference(worker: Worker, reference: str) -> N
     found = differences(worker, endless.replace("\tr.commitIndex = 0\n", "\tr.again()\n"))
     assert found.difference is not None
     assert "Go's worker has ended" in found.difference.sentence
-
-
-@pytest.mark.parametrize(("reply", "readable"), [(["", "c1", 4, None], True), (["", "c1", 4], False)])
-def test_a_liars_tuple_that_lacks_an_item_can_be_read_by_no_worker(reply: list[object], readable: bool) -> None:
-    fetched = ["FetchedState", ["Snapshot", 1, ["State", [""], ["", reply]]], [""]]
-    assert is_readable(in_python("pbft"), [0, 0, 0, "n1", fetched]) == readable
 
 
 def test_the_command_says_what_was_compared(tool: Go, capsys: pytest.CaptureFixture[str]) -> None:
