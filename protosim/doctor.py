@@ -29,6 +29,7 @@ class Tool:
     version: str  # "" where it was not found
     advice: str  # how to get it, or what is wrong with the one that is there
     needed: bool = False
+    path: str = ""  # of what was found; "" for a package
 
 
 @attrs.frozen
@@ -121,12 +122,13 @@ def healthy(tools: Sequence[Tool]) -> bool:
 
 
 def render(tools: Sequence[Tool]) -> str:
-    """Return the report as a table for a terminal, with advice under each missing tool."""
+    """Return the report as a table for a terminal, with the path of each tool and advice under each missing one."""
     lines: list[str] = []
     for tool in tools:
         state = tool.version if tool.found else ("MISSING" if tool.needed else "not found")
         weight = "needed for" if tool.needed else "optional, needed for"
-        lines.append(f"{tool.name:<11}{state:<17}{weight} {tool.purpose}")
+        where = f" ({tool.path})" if tool.found and tool.path else ""
+        lines.append(f"{tool.name:<11}{state:<17}{weight} {tool.purpose}{where}")
         if not tool.found:
             lines.append(f"{'':<11}{tool.advice}")
     return "\n".join(lines)
@@ -135,7 +137,7 @@ def render(tools: Sequence[Tool]) -> str:
 def _python() -> Tool:
     found = sys.version_info >= OLDEST_PYTHON
     advice = "Install Python 3.11 or newer, then `make setup PYTHON=python3.11` in the clone."
-    return Tool("python", "everything", found, platform.python_version(), advice, needed=True)
+    return Tool("python", "everything", found, platform.python_version(), advice, needed=True, path=sys.executable)
 
 
 def _package(name: str, purpose: str, needed: bool) -> Tool:
@@ -152,13 +154,13 @@ def diagnose(external: External) -> Tool:
     if executable is None:
         return Tool(external.name, external.purpose, False, "", external.advice)
     arguments = [argument.replace("{self}", executable) for argument in external.arguments]
-    return _try(external, [executable, *arguments])
+    return _try(external, executable, [executable, *arguments])
 
 
-def _try(external: External, command: Sequence[str]) -> Tool:
+def _try(external: External, path: str, command: Sequence[str]) -> Tool:
     version, answer = _ask(command, external.pattern)
     advice = external.advice if version else f"`{shlex.join(command)}` does not work: {answer}"
-    return Tool(external.name, external.purpose, bool(version), version, advice)
+    return Tool(external.name, external.purpose, bool(version), version, advice, path=path)
 
 
 def _tla2tools() -> Tool:
@@ -166,7 +168,7 @@ def _tla2tools() -> Tool:
     if jar is None or java is None:
         advice = TLA2TOOLS.advice if jar is None else f"{jar} needs Java. {JAVA.advice}"
         return Tool(TLA2TOOLS.name, TLA2TOOLS.purpose, False, "", advice)
-    return _try(TLA2TOOLS, [java, "-cp", str(jar), *TLA2TOOLS.arguments])
+    return _try(TLA2TOOLS, str(jar), [java, "-cp", str(jar), *TLA2TOOLS.arguments])
 
 
 def which(external: External) -> str | None:

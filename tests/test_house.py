@@ -228,7 +228,9 @@ def test_a_missing_package_makes_the_machine_unfit(monkeypatch: pytest.MonkeyPat
 def test_a_tool_that_answers_is_found_with_its_version(bare: Path) -> None:
     stand_in(bare, "go", "echo go version go1.99.1 linux/amd64")
     go = diagnosed("go")
-    assert (go.found, go.version) == (True, "1.99.1")
+    assert (go.found, go.version, go.path) == (True, "1.99.1", str(bare / "go"))
+    line = next(line for line in doctor.render(doctor.report()).splitlines() if line.startswith("go "))
+    assert re.search(rf"1\.99\.1 .*\({re.escape(go.path)}\)$", line)
 
 
 @POSIX
