@@ -93,12 +93,34 @@ def _run(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole group: a prover outlives the verifier that started it."""
+    """End the whole group: a prover outlives the verifier that started it. And all who left the group, as a suite's
+    workers do."""
+    others: list[int] = []
     if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode is None:
+            _signal(process.pid, signal.SIGSTOP)  # or it might start another one meanwhile
+            others = descendants(process.pid)
+        _signal(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
+    for other in others:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(other, signal.SIGKILL)
+
+
+def _signal(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def descendants(process: int) -> list[int]:
+    """The processes that it has started, through any of its threads, and theirs; none without /proc."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
+    return [one for child in found for one in (child, *descendants(child))]
 
 
 def _limited(command: Sequence[str], limits: Limits) -> Sequence[str]:

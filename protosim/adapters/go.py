@@ -6,8 +6,10 @@
 import json
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 import attrs
@@ -59,6 +61,33 @@ class Go:
         if done.code is None:
             raise OSError(f"Go did not compile {package} within {LIMITS.seconds:g} s")
         return "" if done.code == 0 else done.output
+
+    def build_tests(self, module: Path, package: str, into: Path) -> str:
+        """Compile the tests of a package of the module, as `build` does a command."""
+        command = [self.program("go"), "-C", str(module), "test", "-c", STRIPPED, "-o", str(into), f"./{package}"]
+        done = self._run(command)
+        if done.code is None:
+            raise OSError(f"Go did not compile the tests of {package} within {LIMITS.seconds:g} s")
+        return "" if done.code == 0 else done.output
+
+    def kept(self, name: str, sources: Iterable[Path], build: Callable[[Path], str]) -> Path:
+        """The program that `build` makes of these sources of ours: made once, and kept in the cache.
+
+        Raises OSError where it cannot be made.
+        """
+        key = blake2b(self.version.encode(), digest_size=8)
+        for path in sorted(sources):
+            key.update(path.name.encode() + path.read_bytes())
+        kept = cache() / f"{name}-{key.hexdigest()}"
+        if not kept.is_file():
+            with tempfile.TemporaryDirectory(prefix="protosim-") as folder:
+                made = Path(folder, name)
+                if errors := build(made):
+                    raise OSError(f"{name} cannot be compiled: {errors.strip()}")
+                beside = kept.with_name(f".{kept.name}.{Path(folder).name}")
+                shutil.copy(made, beside)
+                beside.replace(kept)
+        return kept
 
     def format(self, source: str) -> str:
         """The source as gofmt lays it out. Raises UserError where it does not parse."""

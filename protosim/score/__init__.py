@@ -22,7 +22,7 @@ from protosim.history import judged
 from protosim.program import nearest, reference
 from protosim.proofs import problem
 from protosim.run import printable
-from protosim.score import gates, golang, proof, result
+from protosim.score import gates, gojudge, golang, proof, result
 from protosim.score.gates import Refusal
 from protosim.score.judge import Judge, Outcome, Progress
 from protosim.score.pool import Pool, bundle, python
@@ -69,6 +69,8 @@ def rescore(task: str, saved: Mapping[str, Any]) -> Result:
     outcomes = {name: Outcome(**raw) for name, raw in saved["runs"].items()}
     given_up = saved["sentence"] if saved["stage"] == "timeout" else ""
     again = result.scored(what, suite, judged(reference(what.protocol).spec), outcomes, given_up)
+    if second := saved.get("verdicts", {}).get("go_suite"):
+        again = result.with_second(what, again, gojudge.Verdict(**second))
     return attrs.evolve(again, language=str(saved.get("language", "")), isolation=str(saved.get("isolation", "")))
 
 
@@ -114,7 +116,11 @@ def _score(
             return result.refused(task, suite.split, pool)
         judge, whole = Judge(pool, trusted, progress), trials(task, suite, using)
         outcomes = judge.play_again(twice(task, whole), judge.play(whole))
-    return result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
+        found = result.scored(task, suite, judged(trusted.spec), outcomes, judge.given_up)
+        if language == "go" and not judge.given_up:
+            pool.close()
+            found = result.with_second(task, found, gojudge.judge(task, using, pool.launch))
+    return found
 
 
 @contextlib.contextmanager

@@ -160,18 +160,9 @@ class Workshop:
 
     def _gate(self) -> Path:
         """The gate's program, which is kept from run to run."""
-        text = b"".join(path.read_bytes() for path in sorted((paths.data("go") / "gate").glob("*.go")))
-        key = blake2b(text + self.go.version.encode(), digest_size=8).hexdigest()
-        kept = go.cache() / f"gate-{key}"
-        if not kept.is_file():
-            made = self.folder / "gate"
-            if errors := self.go.build(paths.data("go"), "gate", made, {}):
-                raise OSError(f"the gate cannot be compiled: {errors}")
-            beside = kept.with_name(f".{kept.name}.{self.folder.name}")
-            beside.write_bytes(made.read_bytes())
-            beside.chmod(0o755)
-            beside.replace(kept)
-        return kept
+        root = paths.data("go")
+        sources = (root / "gate").glob("*.go")
+        return self.go.kept("gate", sources, lambda into: self.go.build(root, "gate", into, {}))
 
 
 def _sentence(errors: str) -> str:

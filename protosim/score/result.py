@@ -9,10 +9,12 @@ import attrs
 from protosim import paths
 from protosim.api import Invariant
 from protosim.score.gates import Refusal
+from protosim.score.gojudge import Verdict
 from protosim.score.judge import Outcome
 from protosim.score.suite import SubRun, Suite, Task
 
 SCHEMA = "protosim/score/1"
+REPORT_IT = "One of them is wrong, which is a fault of protosim's: please report it, with the candidate's file."
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +35,8 @@ class Result:
     tests: Mapping[str, bool] = attrs.field(factory=dict)
     failures: Sequence[Mapping[str, Any]] = ()
     runs: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    go_suite: Verdict | None = None  # the second verdict on a candidate in Go; the score is not its
+    disagreement: str = ""  # of the two verdicts: a fault of protosim's
     seconds: float = 0.0
 
     @property
@@ -43,6 +47,9 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         raw = attrs.asdict(self)
+        raw["verdicts"] = {"simulator": {"solved": self.solved}} if self.runs else {}
+        if (second := raw.pop("go_suite")) is not None:
+            raw["verdicts"]["go_suite"] = second
         progress = {"bugs": raw.pop("bugs"), "invariants": raw.pop("invariants")}
         return {"schema": SCHEMA, "status": self.status, **raw, "progress": progress}
 
@@ -96,6 +103,46 @@ def scored(
         failures=[_failure(task, runs[name], o) for name, o in outcomes.items() if o.ending != "passed"],
         runs={name: attrs.asdict(outcome) for name, outcome in outcomes.items()},
     )
+
+
+def with_second(task: Task, first: Result, second: Verdict) -> Result:
+    """The result with the Go suite's verdict beside it. Score and progress stay as they are."""
+    return attrs.evolve(first, go_suite=second, disagreement=_disagreement(task, first, second))
+
+
+def _disagreement(task: Task, first: Result, second: Verdict) -> str:
+    """What one verdict says and the other denies, by the case that shows it; nothing if they agree.
+
+    Where both see that it is not solved, they may do so by other runs. But a bug that one names is not fixed, whatever
+    the other says; except that a wrong body of an `impl` task may break the runs of others.
+    """
+    if second.solved is None:
+        return ""
+    if first.solved and not second.solved:
+        says = f"the simulator finds it solved, and the Go suite does not: {_case(second.failures) or second.sentence}"
+    elif second.solved and not first.solved:
+        says = f"the Go suite finds it solved, and the simulator does not: {_case(first.failures) or first.sentence}"
+    elif differing := task.kind == "fix" and _differing(first, second):
+        says = f"the Go suite and the simulator name other bugs: {differing}"
+    else:
+        return ""
+    return f"Two verdicts disagree: {says}. {REPORT_IT}"
+
+
+def _differing(first: Result, second: Verdict) -> str:
+    missed = [bug for bug in second.bugs if first.bugs[bug] == "fixed"]
+    invented = [bug for bug in second.told if first.bugs[bug] == "unfixed" and bug not in second.bugs]
+    return "; ".join(
+        [f"{bug} is fixed for the simulator, and left for the Go suite" for bug in missed]
+        + [f"{bug} is left for the simulator, and fixed for the Go suite" for bug in invented]
+    )
+
+
+def _case(failures: Sequence[Mapping[str, Any]]) -> str:
+    """The first one."""
+    for run in failures[:1]:
+        return f"{run.get('run') or run['name']}: {run['sentence']}".rstrip(".")
+    return ""
 
 
 def _passed(suite: Suite, test: int, outcomes: Mapping[str, Outcome]) -> bool:
