@@ -23,14 +23,15 @@ const (
 	longest = 1000   // characters of a type, after which its hash stands for it: types may double and double
 )
 
-func (g *gate) interfaces(theirs, trusted map[string]offer) {
+// interfaces must be the same. What holds a type that does not compile is left to the compiler's own words.
+func (g *gate) interfaces(theirs, trusted map[string]offer, compiles bool) {
 	var gone []string
 	for name, offered := range trusted {
 		found, there := theirs[name]
 		switch {
 		case !there && token.IsExported(name):
 			gone = append(gone, name)
-		case there && found.form != offered.form && !strings.Contains(found.form, unknown):
+		case there && found.form != offered.form && (compiles || !strings.Contains(found.form, unknown)):
 			g.refuse(found.at, "%s is another than in the handed-out source: it is part of the task's interface", name)
 		}
 	}
@@ -176,15 +177,28 @@ func (s *speller) name(t *types.Named) string {
 	return text + ";"
 }
 
-// fields of a struct that others see. What it keeps to itself is its own affair.
+// fields of a struct that others see, those of what it embeds among them. What it keeps to itself is its own affair.
 func (s *speller) fields(t *types.Struct) string {
-	text := "struct{"
+	text := ""
 	for i := range t.NumFields() {
-		if field := t.Field(i); field.Exported() || field.Embedded() {
+		field := t.Field(i)
+		inner, ok := types.Unalias(field.Type()).(*types.Named)
+		switch {
+		case field.Embedded() && ok && s.isPrivate(inner):
+			if fields := s.spell(inner.Underlying()); fields != "struct{}" {
+				text += "embedded " + fields + ";"
+			}
+		case field.Exported() || field.Embedded():
 			text += fmt.Sprintf("%s %t %s %q;", field.Name(), field.Embedded(), s.spell(field.Type()), t.Tag(i))
 		}
 	}
-	return text + "}"
+	return "struct{" + text + "}"
+}
+
+// isPrivate says whether others cannot name this struct.
+func (s *speller) isPrivate(t *types.Named) bool {
+	_, ok := t.Underlying().(*types.Struct)
+	return ok && t.Obj().Pkg() == s.pkg && !t.Obj().Exported()
 }
 
 // demands of an interface: its methods, then what else its types must be.

@@ -73,7 +73,7 @@ func judge(module string, reference, candidate []byte) verdict {
 	}
 	found := imported.check(g.files, theirs)
 	g.uses(theirs, found.uses)
-	g.interfaces(offersOf(found.types), offersOf(ours.types))
+	g.interfaces(offersOf(found.types), offersOf(ours.types), len(found.errors) == 0)
 	switch {
 	case len(g.refusals) > 0:
 		return g.first()
