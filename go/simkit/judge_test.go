@@ -35,7 +35,7 @@ func TestSoundNodesPassAndTheRestFailForWhatTheyDid(t *testing.T) {
 		"fewer":    "it does not answer",
 		"huge":     "it announced a frame of 2147483647 bytes",
 		"twice":    "it sent more than was asked for",
-		"floods":   "it announced a frame of 80099 bytes",
+		"floods":   "it announced a frame of 320099 bytes",
 		"swamps":   "messages and timers are on their way",
 	} {
 		t.Run(mode, func(t *testing.T) {

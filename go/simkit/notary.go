@@ -21,7 +21,7 @@ func (n *notary) sends(node string, lies bool, m *message) error {
 		case each.Signer == node && !lies:
 			n.made[each.signed] = true
 		case each.Signer != node && each.Valid && !n.received[node][each.signed]:
-			return Break("no_forgery", "%s forged a signature of %.40q: it never received %.200s", node, each.Signer, each.signed)
+			return Break("no_forgery", "%s forged a signature of %.40s: it never received %.200s", node, each.Signer, each.signed)
 		}
 	}
 	return nil

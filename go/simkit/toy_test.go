@@ -70,9 +70,12 @@ func (n *toy) Timeout(step.Timer) {
 	n.SetTimer("ping", step.Range{10 * step.MS, longest})
 	n.Broadcast(Ping{n.Disk.Pings})
 	if n.mode == "floods" {
-		for range 2000 {
+		for range 8000 {
 			n.Broadcast(Ping{n.Disk.Pings})
 		}
+	}
+	if n.mode == "forges" {
+		n.Send("n1", Vote{1, "digest", Signed{"n3", n.Me != "n3"}})
 	}
 	if n.mode == "invents" {
 		n.Reply(123456, 1)
@@ -111,7 +114,7 @@ func serveToy(mode string) {
 		out = &garbler{mode: mode}
 	}
 	protocol := step.Protocol{
-		Name: "toy", Values: []step.Value{Ping{}, Put{}}, New: func() step.Machine { return &toy{mode: mode} },
+		Name: "toy", Values: []step.Value{Ping{}, Put{}, Vote{}}, New: func() step.Machine { return &toy{mode: mode} },
 	}
 	if host.Serve(protocol, os.Stdin, out) != nil {
 		os.Exit(1)
@@ -178,7 +181,7 @@ func (w *watcher) Reached(string) bool { return true }
 // toyProtocol is what the kit knows of the toy.
 func toyProtocol() *Protocol {
 	return &Protocol{
-		Name: "toy", Values: []any{Ping{}, Put{}}, Fields: map[string]any{"pings": 0}, Logs: map[string]any{"log": Put{}},
+		Name: "toy", Values: []any{Ping{}, Put{}, Vote{}}, Fields: map[string]any{"pings": 0}, Logs: map[string]any{"log": Put{}},
 		Workload: PutsAndGets, Registers: true, Watch: func(Facts) Observer { return &watcher{} },
 	}
 }

@@ -19,7 +19,7 @@ var Silence = 60 * time.Second
 const (
 	patience = 2 * time.Second // with workers that nobody needs any more
 
-	mostBytes    = 64 << 10  // that a worker may answer to one event, on average over a frame
+	mostBytes    = 256 << 10 // that a worker may answer to one event, on average over a frame
 	mostReceived = 256 << 20 // bytes that all workers may send in all
 	mostDead     = 3         // workers, after which a candidate is given up
 	frameStart   = 4         // bytes of a frame's length

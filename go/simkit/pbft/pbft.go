@@ -118,11 +118,12 @@ var Protocol = simkit.Protocol{
 // MostLiars is f, of so many replicas.
 func MostLiars(replicas int) int { return (replicas - 1) / 3 }
 
-var digestOf = step.Digests([]step.Value{
+// DigestOf is D(x), of what the messages hold.
+var DigestOf = step.Digests([]step.Value{
 	simkit.Command{}, Request{}, PrePrepare{}, Prepare{}, Checkpoint{}, Prepared{}, ViewChange{}, NewView{}, State{}, Snapshot{},
 })
 
-var null = digestOf(nil) // of the null request, whose execution is a no-op: §4.4
+var null = DigestOf(nil) // of the null request, whose execution is a no-op: §4.4
 
 // Section4 is what correct replicas and clients do, by what they send, store and execute. That so many correct replicas
 // signed something proves a certificate possible if they are a quorum together with all liars, who may sign anything.
@@ -338,7 +339,7 @@ func (s *Section4) committedByQuorum(x simkit.Applied) error {
 	if _, isRequest := x.Command.(Request); !isRequest && x.Command != nil {
 		return nil // validity knows what to say
 	}
-	digest := digestOf(x.Command)
+	digest := DigestOf(x.Command)
 	for _, slot := range s.certain[x.Index] {
 		if slot.Digest == digest || x.Command == nil {
 			return nil
@@ -359,7 +360,7 @@ func (s *Section4) checkpointAgreement(node string, m Checkpoint) error {
 }
 
 func (s *Section4) sameState(x simkit.Restored) error {
-	if state, isState := x.State.(State); isState && s.isState(x.Index, digestOf(state)) {
+	if state, isState := x.State.(State); isState && s.isState(x.Index, DigestOf(state)) {
 		return nil
 	}
 	return simkit.Break("checkpoint_agreement", "%s took over another state for checkpoint %d than others have", x.Node, x.Index)
