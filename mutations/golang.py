@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from mutations.entry import Lines, Mutation, Site
 from mutations.operators import DROP_CHECK
 from protosim.errors import UserError
+from protosim.words import plural
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|`[^`]*`|//.*|\s+|.')
 """A text, a comment, white space, or one other character."""
@@ -89,7 +90,7 @@ def _replaced(source: str, edit: Lines) -> str:
     found = [i for i in places if [_bare(line) for line in lines[i : i + len(wanted)]] == wanted]
     if len(found) != 1:
         where = edit.function or "the file"
-        raise UserError(f"`{edit.before.strip()}` is {len(found)} times in {where}, and must be there once.")
+        raise UserError(f"`{edit.before.strip()}` is {plural(len(found), 'time')} in {where}, and must be there once.")
     indent = re.match(r"\s*", lines[found[0]])
     assert indent is not None
     after = [indent[0] + line for line in _dedented(edit.after)]

@@ -15,6 +15,7 @@ import libcst as cst
 from mutations.entry import Replace
 from mutations.syntax import Exchange, Scope, label, nodes
 from protosim.errors import UserError
+from protosim.words import plural
 
 Candidate = Sequence[cst.CSTNode]
 """An expression, or a run of statements of one block."""
@@ -111,8 +112,8 @@ def _new_statements(first: cst.CSTNode, after: str) -> list[cst.BaseStatement]:
 def _mismatch(edit: Replace, before: str, count: int, texts: Sequence[str]) -> str:
     where = edit.function or "the module"
     if count:
-        times = "once" if edit.times == 1 else f"{edit.times} times"
-        return f"{where} should contain `{_line(before)}` {times}, but it is there {count} times."
+        times = "once" if edit.times == 1 else plural(edit.times, "time")
+        return f"{where} should contain `{_line(before)}` {times}, but it is there {plural(count, 'time')}."
     lines = [_line(text) for text in texts if len(text) < 4 * len(before) + 80]
     close = difflib.get_close_matches(_line(before), lines, n=1, cutoff=0.3)
     near = f"the nearest text there is `{close[0]}`" if close else "nothing there is like it"

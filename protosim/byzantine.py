@@ -17,6 +17,7 @@ from protosim.fault import Fault
 from protosim.keys import derive
 from protosim.scenario import Scenario
 from protosim.values import Value, altered, encode, signatures
+from protosim.words import plural
 
 Sends = list[tuple[NodeId, Any]]
 """(destination, message), in order."""
@@ -187,8 +188,9 @@ def liars_of(scenario: Scenario, spec: ProtocolSpec, faults: Sequence[Any]) -> L
     most = spec.liars(scenario.nodes)
     count = max(tactic.params.get("liars", 0) for tactic in tactics) or max(most, 1)
     if count > most and not any(tactic.params.get("unrestricted") for tactic in tactics):
+        tolerated = plural(most, "liar") if most else "no liars"
         raise UserError(
-            f"{spec.name} with {scenario.nodes} nodes tolerates {most or 'no'} liar{'s' * (most != 1)}, not {count}: "
+            f"{spec.name} with {plural(scenario.nodes, 'node')} tolerates {tolerated}, not {count}: "
             "add the parameter unrestricted=1 to see what more of them do."
         )
     first = any(tactic.params.get("first") for tactic in tactics)

@@ -16,6 +16,7 @@ from protosim.program import load as load_program
 from protosim.run import Run
 from protosim.scenario import Scenario
 from protosim.values import from_wire
+from protosim.words import plural
 
 LARGEST = 2**64
 SCHEMA = "protosim/counterexample/1"
@@ -134,7 +135,7 @@ def _parse(path: Path, data: Any) -> Counterexample:
 def _nonsense(scenario: Scenario) -> Iterator[str]:
     """What no hunt has ever written."""
     if not 1 <= scenario.nodes <= 99:
-        yield f"a cluster of {scenario.nodes} nodes"
+        yield f"a cluster of {plural(scenario.nodes, 'node')}"
     for name in ("seed", "events", "horizon"):
         if not 0 <= getattr(scenario, name) < LARGEST:
             yield f"{name} {getattr(scenario, name)} is out of range"

@@ -6,6 +6,7 @@ from pathlib import Path
 from mutations import DriftKind, Mutation, catalogue
 from protosim import markdown, operatorkills
 from protosim.kills import KILLED, ROOT, Row
+from protosim.words import plural
 
 KILLED_HEAD = (
     "mutant", "what it does", "breaks first", "found by", "kills", "runs", "events", "CPU s", "shortest", "seen in",
@@ -91,7 +92,7 @@ def _killed(entry: Mutation, row: Row) -> Sequence[str]:
 
 
 def _surviving(entry: Mutation, row: Row) -> Sequence[str]:
-    hunted = f"{row.hunts} hunts of {row.events:,.0f} events"
+    hunted = f"{plural(row.hunts, 'hunt')} of {row.events:,.0f} events"
     return _name(entry), entry.title, hunted, row.because, ", ".join(entry.sources)
 
 

@@ -12,6 +12,7 @@ from protosim.scenario import Scenario
 from protosim.script import sent_keys
 from protosim.story import FEW_LOST, Kind, Moment, Story
 from protosim.values import Value
+from protosim.words import plural
 from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, World
 
 HOST_FIELDS = {"_effects", "me", "peers", "cluster_size", "application", "now", "switches", "disk"}
@@ -117,7 +118,7 @@ class StoryRecorder:
             return
         spelled = None
         if cut is not None:
-            spelled = f"crashed after {cut} of {effects} effects{_spell_kept(kept)}"
+            spelled = f"crashed after {cut} of {plural(effects, 'effect')}{_spell_kept(kept)}"
         elif half["kind"] == "crash" and kept:
             spelled = _spell_kept(kept).lstrip("; ")
         changed = tuple(name for name, content in state if before.get(name) != content)

@@ -16,6 +16,7 @@ from protosim.plan import PORTFOLIO, Wish
 from protosim.program import Program, StateProgram, load, nearest, reference
 from protosim.run import make_fault, make_schedule, make_switches
 from protosim.scenario import Choice
+from protosim.words import plural
 
 SEED = 1
 LARGEST_SEED = 2**63 - 1
@@ -145,10 +146,10 @@ def wish_of(args: argparse.Namespace, program: Program) -> Wish:
     spec = program.spec
     if args.nodes is not None and args.nodes < spec.smallest:
         why = f": {spec.note_sizes}" if spec.note_sizes else ""
-        raise UserError(f"--nodes: {program.name} needs {spec.smallest} nodes or more{why}.")
+        raise UserError(f"--nodes: {program.name} needs {plural(spec.smallest, 'node')} or more{why}.")
     if args.nodes is not None and spec.largest is not None and args.nodes > spec.largest:
         why = f": {spec.note_sizes}" if spec.note_sizes else ""
-        raise UserError(f"--nodes: {program.name} runs with {spec.largest} nodes at most{why}.")
+        raise UserError(f"--nodes: {program.name} runs with {plural(spec.largest, 'node')} at most{why}.")
     if args.nodes is not None and spec.only_sizes and args.nodes not in spec.sizes:
         sizes, why = " or ".join(map(str, spec.sizes)), f": {spec.note_sizes}" if spec.note_sizes else ""
         raise UserError(f"--nodes: {program.name} runs with {sizes} nodes{why}.")
@@ -222,8 +223,8 @@ class Bounds:
     jobs: int = 1
 
     def __str__(self) -> str:
-        given = [(self.runs, "runs"), (self.events, "events"), (self.budget, "s")]
-        return ", ".join(f"{bound:,g} {unit}" for bound, unit in given if bound)
+        said = [plural(bound, one) for bound, one in ((self.runs, "run"), (self.events, "event")) if bound]
+        return ", ".join([*said, *([f"{self.budget:,g} s"] if self.budget else [])])
 
 
 def bounds_of(args: argparse.Namespace, runs: int) -> Bounds:

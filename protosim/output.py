@@ -193,11 +193,6 @@ def table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     return lines
 
 
-def plural(count: float, one: str, many: str = "") -> str:
-    """ "1 run", "1,000 runs"; `many` where it takes more than an s."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
 def command(*words: str) -> str:
     """A command line of ours, for a person to copy: it works where this process was started."""
     return f"{_program()} {shlex.join(words)}"

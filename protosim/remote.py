@@ -26,6 +26,7 @@ from protosim.projection import Projection, parse
 from protosim.run import printable, spell_event
 from protosim.score import step
 from protosim.score.pool import TRUSTED, Launch, Pool, Worker
+from protosim.words import plural
 from protosim.world import ProtocolFailure
 
 BATCH = 64  # events of one frame where a node's past is repeated
@@ -64,7 +65,7 @@ class Link:
             worker.kill(f"its answer is no frame: {error}")
             raise ProtocolFailure(f"the program's answer is no frame: {error}") from None
         if type(answers) is not list or len(answers) != len(events):
-            raise ProtocolFailure(f"the program does not answer {len(events)} events")
+            raise ProtocolFailure(f"the program does not answer {plural(len(events), 'event')}")
         return answers
 
 

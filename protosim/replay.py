@@ -14,6 +14,7 @@ from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
 from protosim.script import ScriptedWorld
 from protosim.shrink import broken_name
+from protosim.words import plural
 
 Outcome = Literal["same", "other", "gone", "diverged"]
 
@@ -36,8 +37,9 @@ class Replayed:
         if self.run.failure:
             return f"the protocol failed: {self.run.failure}"
         if self.outcome == "gone":
-            return f"gone: all {self.steps} steps were taken, and nothing broke"
-        return f"diverged: {self.applied} of {self.steps} steps could be taken, and nothing broke"
+            taken = "its one step was" if self.steps == 1 else f"all {self.steps} steps were"
+            return f"gone: {taken} taken, and nothing broke"
+        return f"diverged: {self.applied} of {plural(self.steps, 'step')} could be taken, and nothing broke"
 
 
 def replay(saved: Counterexample, program: Program) -> Replayed:

@@ -43,6 +43,7 @@ from protosim.program import Program, StateProgram, load_model, nearest, spec_of
 from protosim.run import says, simulate
 from protosim.scenario import Scenario
 from protosim.shrink import broken_name
+from protosim.words import plural
 
 DEFAULTS = attrs.asdict(Bounds())
 HELP = {
@@ -199,9 +200,9 @@ def _size(args: argparse.Namespace, name: str, spec: Any) -> int:
     size: int = args.nodes or min(spec.sizes)
     why = f": {spec.note_sizes}" if spec.note_sizes else ""
     if size < spec.smallest:
-        raise UserError(f"--nodes: {name} needs {spec.smallest} nodes or more{why}.")
+        raise UserError(f"--nodes: {name} needs {plural(spec.smallest, 'node')} or more{why}.")
     if spec.largest is not None and size > spec.largest:
-        raise UserError(f"--nodes: {name} takes {spec.largest} nodes at most{why}.")
+        raise UserError(f"--nodes: {name} takes {plural(spec.largest, 'node')} at most{why}.")
     return size
 
 
@@ -250,7 +251,7 @@ def _broke(
         out.note(data["message"])
         return Answer("error", data)
     steps = len(told.script or ())
-    out.verdict("violation", f"{steps} steps, and no schedule within the bounds breaks anything in fewer.")
+    out.verdict("violation", f"{plural(steps, 'step')}, and no schedule within the bounds breaks anything in fewer.")
     return Answer("violation", data)
 
 
@@ -276,7 +277,7 @@ def _starves(space: Space, lasso: Lasso, path: Path, data: dict[str, Any], out: 
 def _spell_loop(lasso: Lasso) -> str:
     if not lasso.loop:
         return f"after step {len(lasso.stem)} nothing happens any more"
-    return f"the {len(lasso.loop)} steps after step {len(lasso.stem)} can go on for ever"
+    return f"the {plural(len(lasso.loop), 'step')} after step {len(lasso.stem)} can go on for ever"
 
 
 # -- Models ------------------------------------------------------------------------------------------
@@ -292,10 +293,10 @@ def _explore_model(args: argparse.Namespace, out: Output) -> Answer:
         raise UserError(f"--{name}: {program.name} is a model of shared state, which has none.")
     size = _size(args, program.name, program.spec)
     space = ModelSpace(program.spec, size, symmetric=bool(args.symmetry))
-    out.say(f"Exploring {subject(program)}: {size} participants.")
+    out.say(f"Exploring {subject(program)}: {plural(size, 'participant')}.")
     found = _search(space, args.depth, args, out)
-    covered = f"every behaviour of {size} participants"
-    covered += f" with at most {args.depth} steps" if args.depth else ""
+    covered = f"every behaviour of {plural(size, 'participant')}"
+    covered += f" with at most {plural(args.depth, 'step')}" if args.depth else ""
     data = _fields(program, found, covered) | {"bounds": {"nodes": size}, "symmetry": bool(args.symmetry), "missed": []}
     if found.broken is not None:
         return _model_broke(space, found.path, found.broken, data, out)
@@ -320,7 +321,7 @@ def _model_broke(space: ModelSpace, path: tuple[int, ...], broken: Any, data: di
         return Answer("error", data)
     data["invariant"] = broken.invariant.name
     out.say(f"{broken.invariant.title}: {broken.sentence}")
-    short = f"{len(story) - 1} steps, and nothing breaks in fewer."
+    short = f"{plural(len(story) - 1, 'step')}, and nothing breaks in fewer."
     loop = isinstance(broken, Lasso) and f"{_spell_loop(broken)}, and nobody is treated unfairly."
     out.verdict("violation", loop or short)
     return Answer("violation", data)
@@ -332,7 +333,11 @@ def _model_broke(space: ModelSpace, path: tuple[int, ...], broken: Any, data: di
 def _search(system: System, depth: int | None, args: argparse.Namespace, out: Output) -> Explored:
     limits = Limits(states=args.states, seconds=args.budget, megabytes=args.memory)
     with out.progress() as tick:
-        search = Search(system, limits, depth, lambda found: tick(0, f"{found.states:,} states, depth {found.depth}"))
+
+        def progress(so_far: Explored) -> None:
+            tick(0, f"{plural(so_far.states, 'state')}, depth {so_far.depth}")
+
+        search = Search(system, limits, depth, progress)
         found = search.run()
     if found.ended != "failed":
         out.table(figures(found))
@@ -343,7 +348,7 @@ def _lasso(system: Fair, args: argparse.Namespace, out: Output) -> tuple[Explore
     """Look for a fair loop without a goal, in all states."""
     limits = Limits(states=args.states, seconds=args.budget, megabytes=args.memory)
     with out.progress() as tick:
-        graph = Graph(system, limits, lambda found: tick(0, f"{found.states:,} states, looking for loops"))
+        graph = Graph(system, limits, lambda found: tick(0, f"{plural(found.states, 'state')}, looking for loops"))
         found = graph.build()
         return found, graph.lasso() if found.ended == "exhausted" else None
 
@@ -352,8 +357,8 @@ def figures(found: Explored) -> list[tuple[str, str]]:
     """How far the search came, and what it cost."""
     each = f", {found.bytes_a_state:,.0f} bytes a state" if found.bytes_a_state >= 1 else ""
     return [
-        ("states", f"{found.states:,} distinct, in {found.steps:,} steps"),
-        ("depth", f"{found.depth} events"),
+        ("states", f"{found.states:,} distinct, in {plural(found.steps, 'step')}"),
+        ("depth", plural(found.depth, "event")),
         ("speed", f"{found.rate:,.0f} distinct states a second of CPU time, {found.cpu:.1f} s"),
         ("memory", f"{found.peak >> 20:,} MB at the peak{each}" if found.peak else "unknown"),
     ]

@@ -30,12 +30,13 @@ from protosim.options import (
     subject,
     wish_of,
 )
-from protosim.output import Answer, Output, Tick, command, plural
+from protosim.output import Answer, Output, Tick, command
 from protosim.plan import Wish, plan
 from protosim.program import Program
 from protosim.run import Run, make_schedule, simulate
 from protosim.show import text
 from protosim.shrink import Shrunk, shrink
+from protosim.words import plural
 
 RUNS = 1_000  # where no bound is given
 TRIES = 4  # comparisons of a run that is known to differ from itself: two of these may agree by chance
@@ -114,7 +115,7 @@ def search(program: Program, wish: Wish, bounds: Bounds, out: Output) -> Found:
             now = time.monotonic()
             step = 1 if bounds.runs else trial.events if bounds.events else now - last
             last = now
-            tick(step, f"{runs:,} runs, {events:,} events")
+            tick(step, f"{plural(runs, 'run')}, {plural(events, 'event')}")
 
         return hunt(program, wish, **attrs.asdict(bounds), progress=progress)
 
@@ -163,8 +164,8 @@ def keep(
     assert run.violation is not None
     title, nodes = run.violation.invariant.title, run.scenario.nodes
     out.prose(
-        f"{title} broke in run {trial.index} of the seed ({run.scenario.scheduler.name}, {nodes} nodes), "
-        f"after {found.events:,} events and {found.seconds:.1f} s."
+        f"{title} broke in run {trial.index} of the seed ({run.scenario.scheduler.name}, {plural(nodes, 'node')}), "
+        f"after {plural(found.events, 'event')} and {found.seconds:.1f} s."
     )
     started = time.monotonic()
     try:
@@ -174,16 +175,17 @@ def keep(
         out.note("Interrupted while shortening: the run as it was found is kept.")
         return saved
     if shortened is None or len(shortened[0].scenario.script or ()) >= run.events:
-        out.say(f"It could not be shortened: its {run.events:,} events are kept as they are.")
+        out.say(f"It could not be shortened: all of it is kept ({plural(run.events, 'event')}).")
         return saved
     short, shorter = shortened
     assert shorter.violation is not None
     other = short.origin != run.scenario
     broke = "" if shorter.violation.invariant.title == title else f", where {shorter.violation.invariant.title} breaks"
     out.prose(
-        f"Shortened {'a shorter run of this hunt' if other else 'it'} from {short.events:,} events on "
-        f"{short.origin.nodes} nodes to {len(short.scenario.script or ()):,} on {short.scenario.nodes}{broke}, "
-        f"in {time.monotonic() - started:.1f} s{'; it was stopped before it was as short as it gets' * short.stopped}."
+        f"Shortened {'a shorter run of this hunt' if other else 'it'} from {plural(short.events, 'event')} on "
+        f"{plural(short.origin.nodes, 'node')} to {len(short.scenario.script or ()):,} on {short.scenario.nodes}"
+        f"{broke}, in {time.monotonic() - started:.1f} s"
+        f"{'; stopped before it was as short as it gets' * short.stopped}."
     )
     made_from = {"made_from": {"seed": short.origin.seed, "events": short.events}} if other else {}
     saved = describe(program, shorter, {**where, **made_from})
@@ -261,10 +263,11 @@ def _outcome(program: Program, wish: Wish, found: Found) -> dict[str, Any]:
 
 
 def _nothing_broke(found: Found, data: dict[str, Any], out: Output) -> Answer:
-    did = f"{found.runs:,} runs, {found.events:,} events, {found.seconds:.1f} s"
+    did = f"{plural(found.runs, 'run')}, {plural(found.events, 'event')}, {found.seconds:.1f} s"
     trial, status = found.trial, found.status
     if status == "error" and trial is not None:
-        data["message"] = f"The protocol failed in {found.failures} of {found.runs} runs: {trial.run.failure}."
+        runs = f"{found.failures} of {plural(found.runs, 'run')}"
+        data["message"] = f"The protocol failed in {runs}: {trial.run.failure}."
         if trial.trace:
             out.note(trial.trace.rstrip())
         out.note(data["message"])
@@ -273,7 +276,8 @@ def _nothing_broke(found: Found, data: dict[str, Any], out: Output) -> Answer:
     if trial is not None and trial.run.warning is not None:
         title, sentence = trial.run.warning.invariant.title, trial.run.warning.sentence
         reasons.append(
-            f"{found.warnings} runs came near a violation, none broke anything; the first: {title}: {sentence}"
+            f"{plural(found.warnings, 'run')} came near a violation, none broke anything; the first: "
+            f"{title}: {sentence}"
         )
     if found.missed:
         reasons.append(f"no run reached {', '.join(found.missed)}, so they prove little")

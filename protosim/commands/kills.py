@@ -20,6 +20,7 @@ from protosim.kills import EVENTS, KILLED, SEEDS, Row
 from protosim.options import MOST, MOST_JOBS, whole
 from protosim.output import Answer, Output
 from protosim.program import reference
+from protosim.words import plural
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +49,7 @@ def _catalogue(protocol: str, args: argparse.Namespace, out: Output) -> Answer:
         _write(page_of(protocol), page(protocol, table), out)
     found = [*kills.compare(rows, table, known), *([] if args.ids else kills.gaps(table, known))]
     killed = sum(row.outcome == KILLED for row in rows)
-    return _answer(rows, found, f"{killed} of {len(rows)} mutants killed", {}, out)
+    return _answer(rows, found, f"{killed} of {plural(len(rows), 'mutant')} killed", {}, out)
 
 
 def _operators(protocol: str, args: argparse.Namespace, out: Output) -> Answer:

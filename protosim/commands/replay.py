@@ -18,6 +18,7 @@ from protosim.program import Program, load
 from protosim.replay import Replayed, replay
 from protosim.scenario import Step
 from protosim.shrink import record
+from protosim.words import plural
 
 STATUS: dict[str, Status] = {"same": "violation", "other": "violation", "gone": "ok", "diverged": "inconclusive"}
 
@@ -73,7 +74,7 @@ def _key(step: Step) -> tuple[object, ...]:
 
 
 def _tell(saved: Counterexample, replayed: Replayed, share: float | None, out: Output) -> None:
-    steps = f"{replayed.applied:,} of {replayed.steps:,} steps were taken"
+    steps = f"{replayed.applied:,} of {plural(replayed.steps, 'step')} taken"
     out.verdict(STATUS[replayed.outcome], f"{replayed.sentence}.")
     if replayed.same_source:
         match = "the recorded one" if replayed.identical else f"not the recorded {saved.digest}"

@@ -29,6 +29,7 @@ from protosim.plan import RUN_EVENTS, Wish
 from protosim.program import Program
 from protosim.run import Run, make_schedule
 from protosim.survey import Total, survey
+from protosim.words import plural
 from protosim.world import Broken
 
 
@@ -126,8 +127,8 @@ def _tell(program: Program, total: Total, out: Output) -> None:
     if total.runs == 1:
         _tell_scenario(total, out)
     out.say(
-        f"{total.runs:,} run{'s' * (total.runs > 1)}, {total.events:,} events, "
-        f"{total.simulated_us / 1e6:,.1f} simulated seconds, {len(total.states):,} distinct abstract states"
+        f"{plural(total.runs, 'run')}, {plural(total.events, 'event')}, "
+        f"{total.simulated_us / 1e6:,.1f} simulated seconds, {plural(len(total.states), 'distinct abstract state')}"
     )
     fired = ", ".join(f"{name} {times:,}" for name, times in sorted(total.faults_fired.items()))
     out.table([("faults that fired", fired or "none")])

@@ -13,7 +13,7 @@ import attrs
 
 from protosim import files, paths
 from protosim.errors import UserError
-from protosim.output import Answer, Output, Status, Tick, plural
+from protosim.output import Answer, Output, Status, Tick
 from protosim.proofs.judge import Lemma
 from protosim.score import batch, handed_out, language_of, score, verdicts
 from protosim.score.gojudge import Verdict
@@ -21,6 +21,7 @@ from protosim.score.judge import Progress
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
 from protosim.score.verdicts import Log
+from protosim.words import plural
 
 FAILURES = 5  # in the terminal; --json has all
 
@@ -73,7 +74,7 @@ def judge(task: str, candidate: Path, out: Output) -> Result:
 
         def progress(done: int, total: int) -> None:
             nonlocal before
-            tick((done - before) / total, f"{done} of {total} runs")
+            tick((done - before) / total, f"{done} of {plural(total, 'run')}")
             before = done
 
         return score(task, candidate, progress=progress)
@@ -109,7 +110,7 @@ def run_batch(task: str, folder: Path, log: Log, out: Output) -> Answer:
 
 
 def _told(tick: Tick, name: str) -> Progress:
-    return lambda done, total: tick(0, f"{name}: {done} of {total} runs")
+    return lambda done, total: tick(0, f"{name}: {done} of {plural(total, 'run')}")
 
 
 def _of(row: batch.Row, known: bool) -> str:

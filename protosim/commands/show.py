@@ -10,6 +10,7 @@ from protosim.counterexample import recorded_program, source_digest
 from protosim.narrate import tell
 from protosim.output import Answer, Output, command
 from protosim.story import Story
+from protosim.words import plural
 
 SCREEN = 60  # moments in the terminal
 PAGE = 400  # moments in a drawing
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
 
         out.say(text.render(last(story, SCREEN), out.width, out.color, out.unicode).rstrip())
     if len(story.moments) > (PAGE if args.svg or args.html else SCREEN):
-        out.note(f"The story has {len(story.moments):,} moments; only the last ones are drawn.")
+        out.note(f"The story has {plural(len(story.moments), 'moment')}; only the last ones are drawn.")
     data = {"story": attrs.asdict(story), "svg": args.svg, "html": args.html}
     return Answer("ok", data)
 

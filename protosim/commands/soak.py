@@ -12,6 +12,7 @@ from protosim.output import Answer, Output
 from protosim.program import reference
 from protosim.soak import Soaked
 from protosim.survey import Seen
+from protosim.words import plural
 
 EVENTS = 10_000_000
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         sentences = [f"{each.scheduler}, {soak.sentence(each)}" for each in dirty]
         out.verdict("violation", f"not clean: {'; '.join(sentences)}.")
         return Answer("violation", {**data, "message": "; ".join(sentences)})
-    out.verdict("ok", f"clean over {sum(each.total.events for each in soaked):,} events.")
+    out.verdict("ok", f"clean over {plural(sum(each.total.events for each in soaked), 'event')}.")
     return Answer("ok", {**data, "message": None})
 
 

@@ -31,7 +31,7 @@ class Bounds:
         """ "3 nodes with at most 2 timeouts, 1 crash and 2 messages on their way; no cuts" """
         said = [_count(getattr(self, name), name) for name in COUNTED if getattr(self, name)]
         said += [f"{number} of the timer {timer}" for timer, number in self.timers.items() if number is not None]
-        said += [f"{self.depth} events"] if self.depth is not None else []
+        said += [_count(self.depth, "events")] if self.depth is not None else []
         missing = "".join(f"; no {name}" for name in COUNTED if not getattr(self, name))
         most = ", ".join([*said, _count(self.messages, "messages") + " on their way"])
         missing += "".join(f"; any number of the timer {timer}" for timer, n in self.timers.items() if n is None)

@@ -13,6 +13,7 @@ import attrs
 
 from protosim import markdown
 from protosim.errors import UserError
+from protosim.words import plural
 
 FIGURE_8 = "--timeouts 4 --timer heartbeat=0 --requests 2 --crashes 0 --messages 1"
 NEAR_FIGURE_8 = "--timeouts 3 --timer heartbeat=0 --requests 2 --crashes 0 --messages 2 --warning committed_is_safe"
@@ -108,7 +109,7 @@ def outcome(data: dict[str, Any]) -> str:
     """ "exhausted", or what broke and how soon."""
     if data["status"] == "violation":
         steps = len(data["story"]) - 1 if data["story"] else data["shrunk"]["events"]
-        return f"{data['invariant']}, {steps} events"
+        return f"{data['invariant']}, {plural(steps, 'event')}"
     return str(data["ended"]) if data["status"] == "ok" else f"given up: {data['ended']}"
 
 

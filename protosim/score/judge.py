@@ -24,6 +24,7 @@ from protosim.score import step
 from protosim.score.pool import Pool, Worker
 from protosim.score.rehearsal import Rehearsal, deeds
 from protosim.score.suite import Trial
+from protosim.words import plural
 from protosim.world import DELIVER, START, ProtocolFailure, World
 
 MOST_BOOTS = 40  # of all nodes in one run: each needs a worker
@@ -89,7 +90,7 @@ class Game:
         if run.violation is not None:
             self.close("violation", run.violation.sentence, run.violation.invariant.name)
         elif world.scenario.heal is not None and world.now < world.horizon:
-            self.close("failure", f"after {world.events} events it was too early to judge progress")
+            self.close("failure", f"after {plural(world.events, 'event')} it was too early to judge progress")
         elif run.linearizable == "inconclusive":
             self.close("goal", "the client history is too tangled to be judged", "linearizability")
         else:
@@ -101,12 +102,13 @@ class Game:
         answers, least = self.answers(), self.trial.run.answers
         for goal in self.trial.goals:
             if goal not in self.world.reached:
-                return goal, f"after {self.world.events} events this goal was never reached"
+                return goal, f"after {plural(self.world.events, 'event')} this goal was never reached"
         if answers < least:
-            return "answers", f"clients got {answers} answers; {least} are the least"
+            return "answers", f"clients got {plural(answers, 'answer')}; {least} are the least"
         usual = usual_deeds(self.program, self.world.scenario) if self.trial.run.breaks else []
         if 2 * len(idle := [deed for deed in usual if deed not in self.did]) > len(usual):
-            return "activity", f"in {self.world.events} events no node did what correct ones do: {', '.join(idle)}"
+            so_long = plural(self.world.events, "event")
+            return "activity", f"in {so_long} no node did what correct ones do: {', '.join(idle)}"
         return "", ""
 
     def answers(self) -> int:
@@ -279,10 +281,10 @@ class Judge:
         self.received += len(body)
         try:
             if len(body) > LARGEST_EVENT * expected:
-                raise ValueError(f"it has {len(body)} bytes for {expected} events")
+                raise ValueError(f"it has {plural(len(body), 'byte')} for {plural(expected, 'event')}")
             answers = step.decode(body)
             if type(answers) is not list or len(answers) != expected:
-                raise ValueError(f"it does not answer {expected} events")
+                raise ValueError(f"it does not answer {plural(expected, 'event')}")
         except ValueError as error:
             seat.kill(f"its answer is no frame: {error}")
             return None

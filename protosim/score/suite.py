@@ -27,6 +27,7 @@ from protosim.errors import UserError
 from protosim.keys import derive
 from protosim.program import nearest
 from protosim.scenario import Choice, Scenario
+from protosim.words import plural
 
 SCHEMA = "protosim/suite/1"
 PUBLIC_SECRET = b"protosim: the secret of every public split"
@@ -162,7 +163,7 @@ def secret() -> Secret:
     except OSError as error:
         raise UserError(f"PROTOSIM_SECRET names {named}, which cannot be read: {error.strerror}.") from None
     if len(value) < 16:
-        raise UserError(f"The secret in {named} has {len(value)} bytes; that can be guessed: use 16 or more.")
+        raise UserError(f"The secret in {named} has {plural(len(value), 'byte')}; that can be guessed: use 16 or more.")
     return Secret("private", value, Path(named).resolve().parent)
 
 

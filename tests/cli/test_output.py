@@ -7,7 +7,9 @@ import time
 import pytest
 
 from protosim import output
+from protosim.options import Bounds
 from protosim.output import Answer, Output, command, table
+from protosim.words import plural
 
 
 class Terminal(io.StringIO):
@@ -96,6 +98,11 @@ def test_characters_that_a_stream_cannot_carry_are_spelled_out() -> None:
     stream = io.TextIOWrapper(raw, "ascii", write_through=True)
     Output("run", stdout=stream).say("§5.2 → n1")
     assert raw.getvalue() == b"\\xa75.2 \\u2192 n1\n"
+
+
+def test_one_is_no_plural() -> None:
+    assert [plural(count, "run") for count in (0, 1, 2, 1_000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]
+    assert str(Bounds(runs=1, events=1_000_000, budget=0.5)) == "1 run, 1,000,000 events, 0.5 s"
 
 
 def test_a_command_line_to_copy_is_quoted() -> None:

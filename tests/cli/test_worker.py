@@ -80,7 +80,7 @@ def test_what_is_no_worker_is_said_in_a_sentence(cli: Cli, words: list[str], say
 ANSWERS = {
     "ends": ("sys.exit(0)", "the program has ended"),
     "complains": ("answer(['it is broken'])", "the program says: it is broken, while n1 handled its start"),
-    "sends too few": ("answer([])", "does not answer 1 events"),
+    "sends too few": ("answer([])", "does not answer 1 event,"),
     "sends what is no answer": ("answer([7])", "an answer is a list of effects and a list of refusals"),
     "sends what is no effect": ("answer([[[[99]], []]])", "(99,) is no effect, while n1 handled its start"),
     "sends an unknown message": ("answer([[[[0, 'n2', ['Veto', 1]]], []]])", "there is no message or value 'Veto'"),
