@@ -7,6 +7,7 @@ import pytest
 
 from protosim.adapters import sandbox
 from protosim.score import handed_out
+from protosim.score.gojudge import Verdict
 from protosim.score.result import Result
 
 from .conftest import Cli
@@ -14,6 +15,7 @@ from .conftest import Cli
 TASK = "fix_raft_safety"
 FIELDS = {
     "schema", "status", "stage", "task", "score", "pass_rate", "solved", "isolation", "progress", "failures",
+    "verdicts", "disagreement",
 }  # fmt: skip
 
 
@@ -62,6 +64,37 @@ def test_the_exit_code_is_the_status(
     assert judged.code == code
     assert says in judged.out + judged.err
     assert cli("score", TASK, "any.py", "--json").data["score"] == result.score
+
+
+SOLVED = Verdict(solved=True, sentence="9 of 9 runs passed")
+BROKEN = Verdict(solved=False, sentence="7 of 9 runs passed", bugs=("raft.log_up_to_date",))
+
+
+@pytest.mark.parametrize(
+    ("second", "disagreement", "says"),
+    [
+        (SOLVED, "", "The Go suite: solved (9 of 9 runs passed)."),
+        (BROKEN, "", "The Go suite: not solved (7 of 9 runs passed); its stories show raft.log_up_to_date."),
+        (Verdict(solved=None, sentence="there is no Go suite"), "", "No second verdict: there is no Go suite."),
+        (BROKEN, "Two verdicts disagree: please report it.", "\nTwo verdicts disagree: please report it."),
+        (None, "", ""),
+    ],
+)
+def test_both_verdicts_are_told(
+    second: Verdict | None, disagreement: str, says: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Result(
+        task=TASK, split="public", stage="scored", score=1.0, solved=True, runs={"1/votes_3/4": {}},
+        go_suite=second, disagreement=disagreement,
+    )  # fmt: skip
+    monkeypatch.setattr("protosim.commands.score.score", lambda *_, **__: found)
+    told = cli("score", TASK, "any.go").out
+    assert says in told
+    assert ("verdict" in told or "Go suite" in told) == bool(second)
+    data = cli("score", TASK, "any.go", "--json").data
+    assert data["verdicts"]["simulator"] == {"solved": True}
+    assert ("go_suite" in data["verdicts"]) == bool(second)
+    assert data["disagreement"] == disagreement
 
 
 def test_tasks_are_listed(cli: Cli) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protosim.adapters import go
-from protosim.score import Result, golang, score
+from protosim.score import Result, gojudge, golang, score
 from protosim.score.gates import Refusal
 from protosim.score.golang import Workshop
 from protosim.score.pool import Pool
@@ -35,8 +35,19 @@ def reference(tool: go.Go) -> str:
 
 
 @pytest.fixture
-def judge(tool: go.Go, tmp_path: Path) -> Judge:
-    """`judge(text)`: the result of a repair in Go of fix_raft_safety; `judge(text, task)`: of that one."""
+def judge(judge_twice: Judge, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """The same without the second verdict, which takes its time."""
+
+    def unasked(*_: object) -> gojudge.Verdict:
+        return gojudge.Verdict(solved=None, sentence="it was not asked")
+
+    monkeypatch.setattr(gojudge, "judge", unasked)
+    return judge_twice
+
+
+@pytest.fixture
+def judge_twice(tool: go.Go, tmp_path: Path) -> Judge:
+    """`judge_twice(text)`: the result of a repair in Go of fix_raft_safety; `judge_twice(text, task)`: of that one."""
 
     def run(text: str | bytes, task: str = TASK) -> Result:
         file = tmp_path / "candidate.go"
