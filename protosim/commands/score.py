@@ -114,7 +114,7 @@ def _told(tick: Tick, name: str) -> Progress:
 
 
 def _of(row: batch.Row, known: bool) -> str:
-    return f"{row.stage}: {row.sentence}{' (known)' * known}"
+    return ". ".join(filter(None, [f"{row.stage}: {row.sentence}{' (known)' * known}", row.disagreement]))
 
 
 @attrs.frozen

@@ -27,6 +27,7 @@ class Row:
     pass_rate: float | None = None
     solved: bool = False
     bugs: Mapping[str, str] = attrs.field(factory=dict)
+    disagreement: str = ""  # of two verdicts
     seconds: float = 0.0
 
     @property

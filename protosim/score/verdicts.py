@@ -17,7 +17,7 @@ from protosim import __version__
 from protosim.errors import UserError
 from protosim.program import reference
 from protosim.proofs import problem
-from protosim.score import gates, golang
+from protosim.score import gates, gojudge, golang
 from protosim.score.proof import LARGEST_ANSWER
 from protosim.score.suite import load_suite, load_task, secret, suite_path
 
@@ -38,6 +38,7 @@ def judged_by(task: str) -> str:
         load_suite(task, using)  # it is there, and is this task's
         parts = [repr(what).encode(), suite_path(task, using).read_bytes(), reference(what.protocol).source.encode()]
         parts += [golang.reference(what.protocol).encode()] if golang.is_known(what.protocol) else []
+        parts += [second.read_bytes()] if (second := gojudge.suite_path(task, using)).is_file() else []
     return _digest(task.encode(), __version__.encode(), *parts)
 
 

@@ -97,5 +97,16 @@ def test_both_verdicts_are_told(
     assert data["disagreement"] == disagreement
 
 
+def test_a_batch_tells_of_a_disagreement_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = "Two verdicts disagree."
+    found = Result(task=TASK, split="public", stage="scored", score=1.0, solved=True, disagreement=says)
+    monkeypatch.setattr("protosim.score.batch.score", lambda *_, **__: found)
+    Path("answers").mkdir()
+    Path("answers/a.go").touch()
+    told = cli("score", TASK, "--batch", "answers")
+    assert says in " ".join(told.out.split())
+    assert cli("score", TASK, "--batch", "answers", "--json").data["answers"][0]["disagreement"] == says
+
+
 def test_tasks_are_listed(cli: Cli) -> None:
     assert TASK in {row["name"] for row in cli("list", "tasks", "--json").data["tasks"]}
