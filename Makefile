@@ -12,11 +12,13 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Those that run; a model of shared state is explored instead.
 PROTOCOLS := $(patsubst protocols/%.py,%,$(shell grep -L '^PROTOCOL = ModelSpec' protocols/[a-z]*.py))
 
-.PHONY: help setup demo test thorough lint bench soak explore kills twins proofs lock clean
+SCORED := $(patsubst tasks/%/suite.json,%,$(wildcard tasks/*/suite.json))
+
+.PHONY: help setup demo test thorough lint bench soak explore kills twins proofs certificates lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## create .venv with the locked packages and the protosim command
 	@:
@@ -75,6 +77,12 @@ twins: setup ## drive the Python and the Go of each protocol with the same event
 
 proofs: setup ## certify every proof problem, with every weakened specification; writes docs/proofs.md
 	$(RUN) -m protosim task check --jobs 2 --write
+
+# Hours of CPU time for all; one: make certificate-paxos_prepare
+certificates: $(SCORED:%=certificate-%) ## judge candidates whose verdicts are known, of every task; writes docs/tasks.md
+
+certificate-%: setup
+	$(RUN) -m protosim task check $* --jobs 2 --write
 
 lock: ## pin anew what pyproject.toml asks for (uses uv)
 	uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 \

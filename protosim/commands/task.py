@@ -1,12 +1,16 @@
-"""Make proof tasks by machine, and ask whether proof tasks are worth asking.
+"""Make proof tasks by machine, and ask whether tasks are worth asking.
 
 `task new` takes pieces out of the reference proof of a problem: bodies of lemmas, or conjuncts of predicates that the
 proof defines (without --drop it lists them). `task check` verifies of problems, by default all: the reference proves
-every lemma, none is proved without a proof, and each weakened specification makes the reference fail.
+every lemma, none is proved without a proof, and each weakened specification makes the reference fail. Of a task that
+runs judge it measures, in each language: the reference solves it, by the same report every time, what does nothing
+scores nothing, and of each repair that falls short exactly what is left is named.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -15,21 +19,26 @@ from protosim.adapters.dafny import tool
 from protosim.errors import UserError
 from protosim.options import MOST_JOBS, whole
 from protosim.output import Answer, Output, Status
+from protosim.proofs import certify as proofs
 from protosim.proofs import derive, page
-from protosim.proofs.certify import Certificate, certify, keep
 from protosim.proofs.judge import Broken
-from protosim.proofs.problem import Problem, load, names
+from protosim.proofs.problem import Problem, given, load, names
+from protosim.score import certificates, certify
+from protosim.score.candidates import LANGUAGES, languages
+from protosim.score.suite import Task, load_task
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("action", metavar="ACTION", choices=("new", "check"), help="new or check")
-    add("problems", metavar="PROBLEM", nargs="*", help="check: folders of dafny/ by name, or paths; by default all")
+    add("tasks", metavar="TASK", nargs="*", help="check: tasks, or paths of proof problems; by default all of dafny/")
     add("--from", metavar="PROBLEM", dest="parent", help="new: the problem whose reference proof is taken apart")
     add("--drop", metavar="PIECE", action="append", default=[], help="new: take this out (again for more)")
     add("-o", "--output", metavar="FOLDER", help="new: where to write the problem, a folder that does not exist yet")
-    add("--jobs", type=whole(1, MOST_JOBS), default=1, metavar="N", help="check: so many verifiers at once")
-    add("--write", action="store_true", help="check: write certificates beside the problems, and docs/proofs.md")
+    add("--language", choices=LANGUAGES, help="check: in this one alone, where a task can be answered in two")
+    add("--seeds", metavar="NAME", action="append", default=[], help="check: try the reference under this secret too")
+    add("--jobs", type=whole(1, MOST_JOBS), default=1, metavar="N", help="check: so many verifiers or judges at once")
+    add("--write", action="store_true", help="check: write certificates, and docs/proofs.md or docs/tasks.md")
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
@@ -40,7 +49,7 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
 
 
 def _new(args: argparse.Namespace, out: Output) -> Answer:
-    if args.parent is None or args.problems:
+    if args.parent is None or args.tasks:
         raise UserError("Name one problem whose proof is taken apart: task new --from PROBLEM --drop PIECE -o FOLDER.")
     parent = load(args.parent)
     pieces = derive.pieces(parent.reference)
@@ -65,33 +74,58 @@ def _new(args: argparse.Namespace, out: Output) -> Answer:
 
 def _check(args: argparse.Namespace, out: Output) -> Answer:
     if args.parent or args.drop or args.output:
-        raise UserError("task check takes names of problems and --write; --from, --drop and -o are for task new.")
-    dafny = tool.find()
-    found: list[Certificate] = []
-    for name in args.problems or names():
-        problem = load(name)
-        found.append(_certified(problem, dafny, args.jobs, out))
-        _tell(found[-1], out)
-        if args.write:
-            keep(problem, found[-1])
-            files.write(page.PATH, page.page())
-    if args.write:
-        out.say(f"Wrote {page.PATH}, and certificates beside the problems.")
-    status: Status = "violation" if any(certificate.faults for certificate in found) else "ok"
-    return Answer(status, {"certificates": [attrs.asdict(certificate) for certificate in found]})
+        raise UserError("task check takes names of tasks and --write; --from, --drop and -o are for task new.")
+    chosen: list[str] = args.tasks or names()
+    problems = [load(name) for name in chosen if given(name)]
+    scored = [load_task(name) for name in chosen if not given(name)]
+    found: dict[str, Any] = {}  # certificates
+    wrong = False
+    dafny = tool.find() if problems else None
+    for problem in problems:
+        assert dafny is not None
+        found[problem.name] = proof = _proved(problem, dafny, args, out)
+        wrong |= bool(proof.faults)
+    for task in scored:
+        for language in languages(task) if args.language is None else [args.language]:
+            found[task.name] = certificate = _judged(task, language, args, out)
+            wrong |= bool(certificate.languages[language].faults)
+    status: Status = "violation" if wrong else "ok"
+    return Answer(status, {"certificates": [attrs.asdict(certificate) for certificate in found.values()]})
 
 
-def _certified(problem: Problem, dafny: tool.Dafny, jobs: int, out: Output) -> Certificate:
+def _proved(problem: Problem, dafny: tool.Dafny, args: argparse.Namespace, out: Output) -> proofs.Certificate:
     with out.progress() as tick:
-        return certify(problem, dafny, lambda says: tick(1, says), jobs)
-
-
-def _tell(certificate: Certificate, out: Output) -> None:
+        certificate = proofs.certify(problem, dafny, lambda says: tick(1, says), args.jobs)
     caught = sum(map(bool, certificate.caught.values()))
     says = (
         f"{certificate.problem}: {certificate.lemmas} lemmas, proved in {certificate.seconds:g} s of CPU; "
         f"{caught} of {len(certificate.caught)} weakened specifications are noticed"
     )
-    out.verdict("violation" if certificate.faults else "ok", f"{says}.")
-    for fault in certificate.faults:
+    _tell(says, certificate.faults, out)
+    if args.write:
+        proofs.keep(problem, certificate)
+        files.write(page.PATH, page.page())
+        out.say(f"Wrote its certificate, and {page.PATH}.")
+    return certificate
+
+
+def _judged(task: Task, language: str, args: argparse.Namespace, out: Output) -> certify.Certificate:
+    with out.progress(1) as tick:
+        certificate = certify.certify(task, language, args.seeds, args.jobs, tick)
+    found = certificate.languages[language]
+    says = (
+        f"{task.name} in {language}: {len(found.verdicts)} candidates, "
+        f"the reference in {found.cpu:g} s of CPU and {found.wall:g} s by the clock"
+    )
+    _tell(says, found.faults, out)
+    if args.write:
+        certify.keep(certificate)
+        files.write(certificates.PATH, certificates.page())
+        out.say(f"Wrote its certificate, and {certificates.PATH}.")
+    return certificate
+
+
+def _tell(says: str, faults: Sequence[str], out: Output) -> None:
+    out.verdict("violation" if faults else "ok", f"{says}.")
+    for fault in faults:
         out.prose(f"{fault}.", "  ")
