@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,14 +50,14 @@ func Serve(p step.Protocol, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	wrong := ""
+	refusal := ""
 	nodes, err := step.NewNodes(p)
 	if err != nil {
-		wrong = err.Error()
+		refusal = err.Error()
 	}
-	answer, _ := json.Marshal(wrong)
-	if _, err := out.Write(framed(answer)); err != nil || wrong != "" {
-		return fmt.Errorf("%s %w", wrong, err)
+	answer, _ := json.Marshal(refusal)
+	if _, err := out.Write(framed(answer)); err != nil || refusal != "" {
+		return fmt.Errorf("%s %w", refusal, err)
 	}
 	s := &server{nodes: nodes}
 	for body := first; ; {
@@ -65,11 +66,14 @@ func Serve(p step.Protocol, in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		if answer, err = s.answer(body); err != nil {
-			return err
+		answer, wrong := s.answer(body)
+		if answer != nil {
+			if _, err := out.Write(answer); err != nil {
+				return err
+			}
 		}
-		if _, err := out.Write(answer); err != nil {
-			return err
+		if wrong != nil {
+			return wrong
 		}
 	}
 }
@@ -97,76 +101,69 @@ func framed(body []byte) []byte {
 
 // -- Patience ---------------------------------------------------------------------------------------------------------
 
-// server handles events one after the other. One that uses up its CPU time is left to itself, and a new goroutine goes
-// on with those after it.
+// Looping is an event that used up its CPU time; nothing but the end of the process ends it. None is handled beside it:
+// two goroutines of the protocol that race could make a value of no type, and with that call whatever is in the process.
+var errLooping = errors.New("an event loops")
+
+const left = `"Left: an event of another node loops, and this process ends with it"`
+
+// server handles events one after the other, in a goroutine that can be left to itself.
 type server struct {
 	nodes *step.Nodes
 
 	sync.Mutex
-	events  [][]byte
-	next    int    // of these: which is being handled
-	frame   []byte // with the answers so far
-	turn    int    // which goroutine's answers count
-	handled int    // events, in all
+	frame    []byte // with the answers so far
+	answered int    // events of this frame
+	looping  bool   // from now on nothing is added by handle
 }
 
+// answer a frame. With errLooping comes the last answer.
 func (s *server) answer(body []byte) ([]byte, error) {
 	events, err := s.nodes.Events(body)
 	if err != nil {
 		return nil, err
 	}
-	s.Lock()
-	s.events, s.next = events, 0
-	s.frame = append(s.frame[:0], 0, 0, 0, 0, '[')
-	turn := s.turn
-	s.Unlock()
-
+	s.frame, s.answered = append(s.frame[:0], 0, 0, 0, 0, '['), 0
 	done := make(chan struct{})
-	go s.handle(turn, done)
-	s.watch(done)
+	go s.handle(events, done)
+	s.watch(len(events), done)
+	if s.looping {
+		err = errLooping
+		s.add(fmt.Appendf(nil, `"Looping: it used %v of CPU time: it seems to loop for ever"`, patience))
+		for s.answered < len(events) {
+			s.add([]byte(left))
+		}
+	}
 	s.frame = append(s.frame, ']')
 	binary.LittleEndian.PutUint32(s.frame, uint32(len(s.frame)-4))
-	return s.frame, nil
+	return s.frame, err
 }
 
-// handle the events that are left, as long as it is this goroutine's turn.
-func (s *server) handle(turn int, done chan struct{}) {
+func (s *server) handle(events [][]byte, done chan struct{}) {
 	var room []byte
-	for {
-		s.Lock()
-		if s.turn != turn {
-			s.Unlock()
-			return
-		}
-		if s.next == len(s.events) {
-			s.Unlock()
-			close(done)
-			return
-		}
-		event := s.events[s.next]
-		s.Unlock()
-
+	for _, event := range events {
 		room = s.nodes.Handle(room[:0], event)
-
 		s.Lock()
-		if s.turn == turn {
-			s.add(room)
+		if s.looping {
+			s.Unlock()
+			return
 		}
+		s.add(room)
 		s.Unlock()
 	}
+	close(done)
 }
 
 func (s *server) add(answer []byte) {
-	if s.next > 0 {
+	if s.answered > 0 {
 		s.frame = append(s.frame, ',')
 	}
 	s.frame = append(s.frame, answer...)
-	s.next++
-	s.handled++
+	s.answered++
 }
 
-// watch until all is done; whoever takes too long for an event loses its turn.
-func (s *server) watch(done chan struct{}) {
+// watch until all events are done, or one takes too long.
+func (s *server) watch(events int, done chan struct{}) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	seen, since := -1, time.Duration(0)
@@ -177,14 +174,15 @@ func (s *server) watch(done chan struct{}) {
 		case <-ticker.C:
 		}
 		s.Lock()
-		switch used := cpuTime(); {
-		case s.handled != seen:
-			seen, since = s.handled, used
-		case used-since > patience && s.next < len(s.events):
-			s.turn++
-			s.add(fmt.Appendf(nil, `"Looping: it used %v of CPU time: it seems to loop for ever"`, patience))
-			go s.handle(s.turn, done)
+		used := cpuTime()
+		if s.answered != seen {
+			seen, since = s.answered, used
 		}
+		s.looping = used-since > patience && s.answered < events
+		looping := s.looping
 		s.Unlock()
+		if looping {
+			return
+		}
 	}
 }

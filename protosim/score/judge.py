@@ -32,6 +32,7 @@ LARGEST_EVENT = 64 << 10  # bytes that a worker may answer to one event, on aver
 LARGEST_SCORE = 128 << 20  # bytes that all workers may send in all
 MANY = 50  # commands of a kind, of which a score needs an answered one
 OFTEN = 4  # times: what correct nodes do so often in a run cannot be missing from it by chance
+LEFT = "Left: an event of another node loops, and this process ends with it"  # a worker's answer
 STRIKES = 3  # loops and silences after which a candidate is given up
 LIMIT = 200.0  # seconds of CPU time in this process, which needs ten: a busy machine costs nobody a score
 WALL = 900.0  # seconds by the clock, which the reference needs one in forty of
@@ -213,8 +214,8 @@ class Judge:
     def play(self, trials: Sequence[Trial]) -> dict[str, Outcome]:
         """Every run to its end; by name."""
         games = [self._begin(trial, slot) for slot, trial in enumerate(trials)]
-        while asked := self._ask(games):
-            self._hear(asked)
+        while any(game.outcome is None for game in games):
+            self._hear(games, self._ask(games))
             self._give_up_at_last(games)
             if self.progress is not None:
                 self.progress(sum(game.outcome is not None for game in games), len(games))
@@ -234,14 +235,14 @@ class Judge:
         switches = switches_of(self.program, trial.scenario)
         return Game(trial, self.program, world, switches, slot, LocalHost(self.program, trial.scenario))
 
-    def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
+    def _ask(self, games: list[Game]) -> dict[Worker, list[Game]]:
         """Advance these games to their next events, and post these; who was asked about which."""
         asked: dict[Worker, list[Game]] = {}
         for game in games:
             if game.outcome is None and self._advance(game):
                 seat = game.seats[game.world.at]
                 if seat.dead:
-                    game.lost(seat)
+                    self._lose(games, game, seat)
                 else:
                     asked.setdefault(seat, []).append(game)
         for seat, those in asked.items():
@@ -263,15 +264,22 @@ class Judge:
             return True
         return False
 
-    def _hear(self, asked: dict[Worker, list[Game]]) -> None:
+    def _hear(self, games: list[Game], asked: dict[Worker, list[Game]]) -> None:
         """Take the answers, and carry out what they say."""
-        for seat, games in asked.items():
-            answers = self._answers(seat, seat.hear(), len(games))
-            for i, game in enumerate(games):
-                if answers is None:
-                    game.lost(seat)
+        for seat, those in asked.items():
+            answers = self._answers(seat, seat.hear(), len(those))
+            for i, game in enumerate(those):
+                if answers is None or (seat.looped and answers[i] == LEFT):
+                    self._lose(games, game, seat)
                 else:
-                    self._settle(game, answers[i])
+                    self._settle(game, answers[i], seat)
+
+    def _lose(self, games: list[Game], game: Game, seat: Worker) -> None:
+        """The process in which a node of this run lived is no more. What another run did there costs it nothing."""
+        if seat.looped:
+            games[game.slot] = self._begin(game.trial, game.slot)
+        else:
+            game.lost(seat)
 
     def _answers(self, seat: Worker, body: bytes | None, expected: int) -> list[Any] | None:
         """The worker's answers; None if it is dead, or dead now for what it sent."""
@@ -290,12 +298,13 @@ class Judge:
             return None
         return answers
 
-    def _settle(self, game: Game, answer: Any) -> None:
+    def _settle(self, game: Game, answer: Any, seat: Worker) -> None:
         world = game.world
         where = f"while {world.ids[world.at]} handled {spell_event(world.pending)}"
         if type(answer) is str:
             looping = answer.startswith("Looping: ")
             self.strikes += looping
+            seat.looped |= looping
             game.close("timeout" if looping else "failure", f"{answer}, {where}")
             return
         with blame(game):

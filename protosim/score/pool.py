@@ -121,6 +121,7 @@ class Worker:
         self.deadline = 0.0  # for these
         self.loaded = False
         self.silent = False
+        self.looped = False
         self.dead = ""
         self.post(launch.first)
 

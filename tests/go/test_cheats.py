@@ -6,8 +6,11 @@ What the gate refuses is in `test_gate.py`; here is what it lets through.
 
 import pytest
 
+from protosim import program
+from protosim.score import judge as judges
 from protosim.score import pool as pools
-from tests.go.conftest import Judge
+from protosim.score.suite import load_suite, load_task, secret, trials
+from tests.go.conftest import TASK, Judge, Worker
 from tests.score.candidates import BUGS, shorten
 
 RECEIVE = "func (r *Raft) Receive(src step.NodeID, m step.Value) {\n"
@@ -133,8 +136,21 @@ def test_a_candidate_that_loops_is_given_up(judge: Judge, reference: str) -> Non
     assert scores_nothing(judge, looping) == "timeout"
 
 
+def test_a_run_that_loops_costs_the_others_nothing(worker: Worker, reference: str) -> None:
+    """The process in which it loops ends, with a node of each of the others."""
+    task, using = load_task(TASK), secret()
+    whole = trials(task, load_suite(TASK, using), using)
+    short = [trial for trial in whole if trial.run.test == 1 and trial.run.breaks]
+    looping = next(trial for trial in short if trial.scenario.nodes == 5)
+    played = [looping, *(trial for trial in short if trial.scenario.nodes == 3)]
+    source = reference.replace(RECEIVE, f"{RECEIVE}\tfor r.ClusterSize == 5 {{\n\t}}\n")
+    outcomes = judges.Judge(worker(source), program.reference(task.protocol)).play(played)
+    ends = {name: outcome.ending for name, outcome in outcomes.items()}
+    assert ends == {trial.run.name: "timeout" if trial is looping else "passed" for trial in played}
+
+
 AT_ITS_START = {
-    "exits as if all had passed": 'func init() { println("10 passed"); panic("ok") }',
+    "exits as if all had passed": 'func init() { panic("10 passed") }',
     "loops": "func init() { for {} }",
     "calls itself": "var x = f()\n\nfunc f() int { return f() + 1 }\n\nfunc init() { _ = x }",
     "takes all memory": "var x = make([]byte, 1<<40)",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from protosim.score.judge import LEFT
 from protosim.score.pool import Pool
 from tests.go.conftest import Worker
 
@@ -106,12 +107,67 @@ def test_a_candidate_is_told_where_it(worker: Worker, reference: str, what: str)
     assert type(right) is list
 
 
-def test_who_loops_is_left_behind_and_the_others_go_on(worker: Worker, reference: str) -> None:
+def test_who_loops_is_told_so_and_nothing_else_is_handled_beside_it(worker: Worker, reference: str) -> None:
     looping = reference.replace(IN_START, f'\tfor r.Me == "n2" {{\n\t}}\n{IN_START}')
     other = [1, *START[1:3], "n2", *START[4:]]
-    first, wrong, after = answers(worker(looping), START, other, ELECTION)
+    pool = worker(looping)
+    first, wrong, after = answers(pool, START, other, ELECTION)
+    assert type(first) is list
     assert wrong == "Looping: it used 2s of CPU time: it seems to loop for ever"
-    assert type(first) is type(after) is list
+    assert after == LEFT
+    ended = pool.worker(0)
+    ended.post([ELECTION])
+    assert ended.hear() is None
+
+
+TIMEOUT = "func (r *Raft) Timeout(t step.Timer) {\n"
+LOOKS = '\tif isTorn() {\n\t\tpanic("torn")\n\t}\n'
+TORN = """
+type apple struct{ n int }
+
+type orange struct{ n int }
+
+var fruit any = &apple{1}
+
+var times int
+
+// A value of two words is written in two steps: between them it has the type of the one and the content of the other.
+func tear() {
+	for a, b := any(&apple{1}), any(&orange{2}); ; times++ {
+		fruit = a
+		if times < 0 {
+			return
+		}
+		fruit = b
+	}
+}
+
+func isTorn() bool {
+	for range 100_000_000 {
+		times++
+		switch f := fruit.(type) {
+		case *apple:
+			if f.n == 2 {
+				return true
+			}
+		case *orange:
+			if f.n == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+"""
+
+
+def test_two_events_never_race_so_that_a_value_keeps_its_type(worker: Worker, reference: str) -> None:
+    """Once the types of Go are broken, a candidate may call what it cannot import."""
+    racing = reference.replace(IN_START, f'\tif r.Me == "n2" {{\n\t\ttear()\n\t}}\n{IN_START}')
+    racing = racing.replace(TIMEOUT, TIMEOUT + LOOKS)
+    other = [1, *START[1:3], "n2", *START[4:]]
+    *_, looked = answers(worker(racing + TORN), START, other, *[ELECTION] * 5)
+    assert looked == LEFT
 
 
 def test_what_is_printed_is_no_frame(worker: Worker, reference: str) -> None:
