@@ -32,7 +32,7 @@ the median, and the events of its shortest story. The hardest figures of a task 
 
 CPU time is the judge's and its workers' for one score of the reference; the time by the clock depends on what else the
 machine did: *load* is how many processes wanted its processors. The judge gives up after {LIMIT:g} s of CPU time of its
-own, or {WALL:g} s by the clock; the reference may take one in {PART} of that.
+own, or {WALL:g} s by the clock; the reference may take one in {PART} of that, if one processor does nothing else.
 """
 
 

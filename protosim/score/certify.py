@@ -54,8 +54,8 @@ class Verdict:
     """What the judge said of a candidate."""
 
     stage: str
-    score: float | None
-    pass_rate: float | None
+    score: float
+    pass_rate: float
     unfixed: tuple[str, ...] = ()
     regressed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()  # the invariants that its left bugs have broken
@@ -117,18 +117,28 @@ class Certificate:
 # -- One candidate -----------------------------------------------------------------------------------
 
 
-def judged(candidate: Candidate, task: Task, using: Secret, suite: Suite | None) -> Verdict:
-    """The judge's verdict: as everybody has it, or by this suite. Raises OSError where the machine fails."""
+def judged(name: str, candidate: Candidate, task: Task, using: Secret, suite: Suite | None) -> Verdict:
+    """The judge's verdict: as everybody has it, or by this suite. UserError: the machine fails."""
     before, own, started = Used.until_now(), time.process_time(), time.monotonic()
-    if suite is None:
-        with tempfile.TemporaryDirectory(prefix="score-") as folder:
-            file = Path(folder, f"candidate.{'go' if candidate.language == 'go' else 'py'}")
-            file.write_text(candidate.source, "utf-8")
-            result = scoring.score(task.name, file)
-    else:
-        result = scoring._score(task, suite, using, candidate.language, candidate.source.encode(), None)
+    try:
+        result = _as_everybody(candidate, task) if suite is None else _by(suite, candidate, task, using)
+    except (OSError, MemoryError) as error:
+        raise UserError(f"{name} cannot be judged: {type(error).__name__}: {error}. Try again.") from None
+    if result.score is None:
+        raise UserError(f"{name} cannot be judged: {result.sentence}. Try again.")
     wall, own = time.monotonic() - started, time.process_time() - own
     return _verdict(candidate, result, Used.until_now().cpu - before.cpu, own, wall)
+
+
+def _as_everybody(candidate: Candidate, task: Task) -> Result:
+    with tempfile.TemporaryDirectory(prefix="score-") as folder:
+        file = Path(folder, f"candidate.{'go' if candidate.language == 'go' else 'py'}")
+        file.write_text(candidate.source, "utf-8")
+        return scoring.score(task.name, file)
+
+
+def _by(suite: Suite, candidate: Candidate, task: Task, using: Secret) -> Result:
+    return scoring._score(task, suite, using, candidate.language, candidate.source.encode(), None)
 
 
 def _verdict(candidate: Candidate, result: Result, cpu: float, own: float, wall: float) -> Verdict:
@@ -137,8 +147,8 @@ def _verdict(candidate: Candidate, result: Result, cpu: float, own: float, wall:
     first = next((f"; {failure['run']}: {failure['sentence']}" for failure in result.failures), "")
     return Verdict(
         stage=result.stage,
-        score=result.score,
-        pass_rate=result.pass_rate,
+        score=result.score or 0.0,
+        pass_rate=result.pass_rate or 0.0,
         unfixed=tuple(bug for bug, state in result.bugs.items() if state == "unfixed"),
         regressed=tuple(bug for bug, state in result.bugs.items() if state == "regressed"),
         broken=tuple(sorted(filter(None, broken))),
@@ -181,8 +191,7 @@ def certify(task: Task, language: str, seeds: Sequence[str], jobs: int, tick: Ti
     """Judge every candidate in a language, `jobs` at a time: minutes of CPU.
 
     `seeds` names secrets beside the published one: for each a suite is made, which takes minutes more. What was
-    measured in another language stays. Raises UserError where the language lacks a tool, OSError where the machine
-    fails.
+    measured in another language stays. Raises UserError where the language lacks a tool, or the machine fails.
     """
     if os.environ.get("PROTOSIM_SECRET"):
         raise UserError("A certificate is about the suite in the repository: run this without PROTOSIM_SECRET.")
@@ -200,7 +209,7 @@ def seed_set(name: str) -> Secret:
 def _measured(task: Task, language: str, suites: Mapping[str, Suite], jobs: int, tick: Tick) -> Measured:
     of, those = fingerprint(task, language), list(to_judge(task, language, suites))
     verdicts: list[Verdict] = []
-    with contextlib.closing(in_order(judged, ((c, task, using, s) for _, c, using, s in those), jobs)) as answers:
+    with contextlib.closing(in_order(judged, ((n, c, task, using, s) for n, c, using, s in those), jobs)) as answers:
         for (name, *_), verdict in zip(those, answers, strict=True):
             verdicts.append(verdict)
             tick(1 / len(those), f"{task.name} in {language}: {name}")
@@ -248,8 +257,8 @@ def _faults(task: Task, those: Sequence[Judged]) -> Iterator[str]:
         yield f"{REPEATS} scores of the reference gave {len(reports)} different reports"
     if (seconds := median(v.judge_cpu for _, c, v in those if c.due == "solved")) > LIMIT / PART:
         yield f"the judge takes {seconds:.0f} s of CPU for the reference, more than {LIMIT / PART:g}"
-    if (seconds := median(v.wall for _, c, v in those if c.due == "solved")) > WALL / PART:
-        yield f"the reference takes {seconds:.0f} s, more than {WALL / PART:g}"
+    if (seconds := median(v.cpu for _, c, v in those if c.due == "solved")) > WALL / PART:
+        yield f"the reference takes {seconds:.0f} s on one processor, more than {WALL / PART:g}"
     if task.kind == "impl" and len(task.bugs) < WRONG_BODIES:
         yield f"there are {len(task.bugs)} wrong bodies; {WRONG_BODIES} are the least"
     for name, candidate, verdict in those:
@@ -269,7 +278,7 @@ def _wrong(task: Task, candidate: Candidate, verdict: Verdict) -> Iterator[str]:
         return
     if verdict.score != 0:
         yield f"it scores {verdict.score}: {verdict.stage}: {verdict.sentence}"
-    elif (verdict.pass_rate or 0) > task.min_pass_rate - MARGIN:
+    elif verdict.pass_rate > task.min_pass_rate - MARGIN:
         yield f"it passes {verdict.pass_rate:g} of the hidden tests, too near to {task.min_pass_rate:g}"
     if candidate.due == "unmodified" and verdict.stage != "unmodified":
         yield f"it is {verdict.stage}, and should be unmodified"

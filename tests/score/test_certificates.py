@@ -112,6 +112,17 @@ def test_a_certificate_is_written_and_read_again_as_it_was(tmp_path: Any, monkey
         certify.read(TASK)
 
 
+def test_a_machine_that_fails_makes_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise OSError("no process can be started")
+
+    first = next(candidates(load_task(TASK), "python"))
+    monkeypatch.setattr(scoring, "_score", failing)
+    for suite in (None, scoring.load_suite(TASK, scoring.secret())):
+        with pytest.raises(UserError, match=r"reference cannot be judged: .*no process can be started\. Try again"):
+            certify.judged("reference", first, load_task(TASK), scoring.secret(), suite)
+
+
 def test_a_secret_of_the_user_s_own_makes_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTOSIM_SECRET", "/nowhere")
     with pytest.raises(UserError, match="without PROTOSIM_SECRET"):
@@ -151,12 +162,11 @@ WRONG: list[tuple[str, str, Verdict]] = [
     ("solved", "the two judges differ", attrs.evolve(SOLVED, disagreement="the two judges differ")),
     ("solved", "the second verdict is missing: it broke", attrs.evolve(SOLVED, second="it broke")),
     ("solved", "s of CPU for the reference, more than 50", attrs.evolve(SOLVED, judge_cpu=51)),
-    ("solved", "the reference takes 226 s, more than 225", attrs.evolve(SOLVED, wall=226)),
+    ("solved", "the reference takes 226 s on one processor, more than 225", attrs.evolve(SOLVED, cpu=226)),
     ("unmodified", "it is scored, and should be unmodified", attrs.evolve(FAILED, stage="scored")),
     ("inert", "it scores 0.2", attrs.evolve(FAILED, score=0.2, unfixed=FIX.bugs)),
     ("inert", "not all bugs are called unfixed", attrs.evolve(FAILED, unfixed=FIX.bugs[1:])),
     ("idle", "too near to 0.4", attrs.evolve(FAILED, pass_rate=0.31)),
-    ("idle", "it scores None", attrs.evolve(FAILED, stage="infra_error", score=None)),
     ("named", "it passes 0.1 of the hidden tests", attrs.evolve(NAMED, pass_rate=0.1)),
     ("named", "not called unfixed: raft.vote_once_per_term", attrs.evolve(NAMED, unfixed=())),
     ("named", "called unfixed, and are not there", attrs.evolve(NAMED, unfixed=FIX.bugs[:2])),
@@ -179,7 +189,7 @@ def test_a_verdict_that_is_not_due_is_a_fault(due: str, says: str, verdict: Verd
 
 
 RIGHT = {
-    "solved": SOLVED,
+    "solved": attrs.evolve(SOLVED, wall=800),  # a busy machine is nobody's fault
     "unmodified": attrs.evolve(FAILED, stage="unmodified"),
     "inert": attrs.evolve(FAILED, unfixed=FIX.bugs),
     "idle": FAILED,
