@@ -219,7 +219,7 @@ func TestWhateverALiarMakesOfAMessageIsStillOne(t *testing.T) {
 	}{"n1", 7})
 	x := variation{memory{}, []string{"n1", "n2", "n3", "n4"}}
 	x.memory.add(reflect.ValueOf(Proof{Votes: []Vote{{9, "remembered", by("n4")}}}))
-	for i := range uint64(3000) {
+	for i := range uint64(1000) {
 		bits, v := mix(i), reflect.ValueOf(original)
 		for _, lie := range []reflect.Value{
 			x.varied(v, bits), x.rewritten(v, bits, ""), x.rewritten(v, bits, "n1"), inTheNameOf("n4", "n1", v), allSignedAs("n4", v),

@@ -114,6 +114,18 @@ def test_a_repair_that_is_safe_by_doing_nothing_fails_every_random_run(go: Run, 
     assert "this goal was never reached" in done.stdout
 
 
+def test_a_candidate_that_signs_for_another_has_forged_and_fails_by_that_name(go: Run, tmp_path: Path) -> None:
+    task, own = "implement_pbft", "m := Prepare{p.Slot, r.Sign()}"
+    assert own in in_go(task)
+    candidate, suite = tmp_path / "pbft.go", tmp_path / "suite.json"
+    candidate.write_text(in_go(task).replace(own, "m := Prepare{p.Slot, step.Signed{r.Peers[0], true}}"), "utf-8")
+    chaos = raw_suite(task)["random"][0]
+    suite.write_text(json.dumps(raw_suite(task) | {"random": [chaos], "stories": []}), "utf-8")
+    done = go("test", "-count=1", "-v", f"./suites/{task}", candidate=candidate, suite=suite)
+    named = re.findall(r"no_forgery: n\d forged a signature of n\d: it never received", done.stdout)
+    assert len(named) == len(chaos["seeds"]), done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(("task", "bugs"), sampled(LEFT))
 def test_the_stories_that_fail_name_the_bugs_that_are_left(
     go: Run, task: str, bugs: tuple[str, ...], tmp_path: Path
