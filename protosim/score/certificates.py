@@ -24,7 +24,9 @@ In each language the reference scores 1, {REPEATS} times by the same report; wha
 that repairs nothing or without; so does a repair whose nodes do nothing. What *falls short* is every proper subset of
 the fixes, or of an `impl` task every wrong body: each scores 0. It is *named* if the judge calls unfixed exactly what
 is left, by an invariant that it breaks, and besides at most bugs in whose runs `task.toml` lets it fail (`despite`).
-It is judged by the runs that detect bugs, of all hidden tests; the rest by the whole suite.
+It is judged by the runs that detect bugs, of all hidden tests: where one of these fails the test has failed. So is the
+edit that repairs nothing; what does nothing is judged without the runs that ask for progress, all else by the whole
+suite.
 
 How hard a bug is to see where it is alone, by the tables of kills (`docs/PROTOCOL-mutants.md`): the median of the
 schedules that a hunt needs for it, the *rate* per 1,000 schedules that this comes to if half of all hunts end within

@@ -5,12 +5,14 @@ handed out scores nothing, nor does what does nothing; of what falls short the j
 `despite` of a recipe says whose runs fail by other bugs too: those may be named besides.
 
 What falls short is judged by the runs of kind "kill" of all hidden tests: where one of them fails the test has failed,
-whatever its other runs would say, and these alone say which bugs are left. All else is judged by the whole suite.
+whatever its other runs would say, and these alone say which bugs are left. What does nothing is judged without the
+"live" runs, which are long where nothing happens. All else is judged by the whole suite.
 """
 
 import contextlib
 import importlib
 import json
+import math
 import os
 import tempfile
 import time
@@ -43,6 +45,7 @@ REPEATS = 3  # of the reference's score
 PART = 4  # one in so many of the limits is what the reference may take
 MARGIN = 0.1  # what is handed out passes less than the least share of tests by that much
 WRONG_BODIES = 5  # of an `impl` task, at least
+JUDGED_BY = {"named": ("kill",), "inert": ("kill",), "idle": ("kill", "chaos")}  # kinds of runs; else by all
 SECOND = {True: "solved", False: "not solved", None: ""}
 
 Tick = Callable[[float, str], None]
@@ -100,7 +103,7 @@ class Drift:
     @property
     def rate(self) -> float:
         """Kills per 1,000 schedules, if half of all hunts end within the median."""
-        return 1000 * (1 - 0.5 ** (1 / self.schedules))
+        return 1000 * (1 - math.exp2(-1 / self.schedules))
 
 
 @attrs.frozen(kw_only=True)
@@ -234,8 +237,7 @@ def _measured(task: Task, language: str, suites: Mapping[str, Suite], jobs: int,
 def to_judge(task: Task, language: str, suites: Mapping[str, Suite]) -> Iterator[Named]:
     """Whom to judge: the reference a few times, then under other secrets, then the others."""
     public = secret()
-    recipes, whole = task.recipes(), load_suite(task.name, public)
-    killing = attrs.evolve(whole, runs=tuple(run for run in whole.runs if recipes[run.recipe].kind == "kill"))
+    whole = load_suite(task.name, public)
     first, *others = candidates(task, language)
     yield first.name, first, public, None
     for again in range(2, REPEATS + 1):
@@ -243,7 +245,13 @@ def to_judge(task: Task, language: str, suites: Mapping[str, Suite]) -> Iterator
     for name, suite in suites.items():
         yield f"{first.name}, seeds {name}", first, seed_set(name), suite
     for other in others:
-        yield other.name, other, public, killing if other.due == "named" else None
+        yield other.name, other, public, part(task, whole, JUDGED_BY[other.due]) if other.due in JUDGED_BY else None
+
+
+def part(task: Task, suite: Suite, kinds: Sequence[str]) -> Suite:
+    """The suite's runs of these kinds, of all hidden tests."""
+    recipes = task.recipes()
+    return attrs.evolve(suite, runs=tuple(run for run in suite.runs if recipes[run.recipe].kind in kinds))
 
 
 # -- What is wrong -----------------------------------------------------------------------------------
