@@ -215,7 +215,7 @@ class Judge:
         """Every run to its end; by name."""
         games = [self._begin(trial, slot) for slot, trial in enumerate(trials)]
         while any(game.outcome is None for game in games):
-            self._hear(games, self._ask(games))
+            self._hear(self._ask(games))
             self._give_up_at_last(games)
             if self.progress is not None:
                 self.progress(sum(game.outcome is not None for game in games), len(games))
@@ -235,14 +235,14 @@ class Judge:
         switches = switches_of(self.program, trial.scenario)
         return Game(trial, self.program, world, switches, slot, LocalHost(self.program, trial.scenario))
 
-    def _ask(self, games: list[Game]) -> dict[Worker, list[Game]]:
+    def _ask(self, games: Sequence[Game]) -> dict[Worker, list[Game]]:
         """Advance these games to their next events, and post these; who was asked about which."""
         asked: dict[Worker, list[Game]] = {}
         for game in games:
             if game.outcome is None and self._advance(game):
                 seat = game.seats[game.world.at]
                 if seat.dead:
-                    self._lose(games, game, seat)
+                    self._lose(game, seat)
                 else:
                     asked.setdefault(seat, []).append(game)
         for seat, those in asked.items():
@@ -264,20 +264,23 @@ class Judge:
             return True
         return False
 
-    def _hear(self, games: list[Game], asked: dict[Worker, list[Game]]) -> None:
+    def _hear(self, asked: dict[Worker, list[Game]]) -> None:
         """Take the answers, and carry out what they say."""
-        for seat, those in asked.items():
-            answers = self._answers(seat, seat.hear(), len(those))
-            for i, game in enumerate(those):
+        for seat, games in asked.items():
+            answers = self._answers(seat, seat.hear(), len(games))
+            for i, game in enumerate(games):
                 if answers is None or (seat.looped and answers[i] == LEFT):
-                    self._lose(games, game, seat)
+                    self._lose(game, seat)
                 else:
                     self._settle(game, answers[i], seat)
 
-    def _lose(self, games: list[Game], game: Game, seat: Worker) -> None:
+    def _lose(self, game: Game, seat: Worker) -> None:
         """The process in which a node of this run lived is no more. What another run did there costs it nothing."""
         if seat.looped:
-            games[game.slot] = self._begin(game.trial, game.slot)
+            fresh = self._begin(game.trial, game.slot)
+            game.world, game.liars, game.boots = fresh.world, fresh.liars, 0
+            game.did.clear()
+            game.seats.clear()
         else:
             game.lost(seat)
 
