@@ -1,8 +1,10 @@
 """Started as a script in a worker's process: it gives up what a worker does not need, and becomes that program.
 
-    python enter.py '{"limits": {"AS": 1073741824}, "user": 70000, "landlock": ["/usr/lib"]}' PROGRAM ARGUMENT ...
+    python enter.py '{"limits": {"AS": 1073741824}, "user": 70000, "landlock": ["/usr/lib"], "seccomp": "2000..."}' \
+        PROGRAM ARGUMENT ...
 
-It imports the standard library and nothing else. The Linux numbers are those of <linux/landlock.h> and <linux/prctl.h>.
+It imports the standard library and nothing else. The Linux numbers are those of <linux/landlock.h>, <linux/prctl.h> and
+<linux/seccomp.h>. What it cannot give up ends it.
 """
 
 import contextlib
@@ -20,7 +22,7 @@ VERSION, PATH_BENEATH = 1, 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 ALL_FILES, ALL_TCP, ALL_SCOPES = (1 << 16) - 1, 3, 3
 LEAST = 6  # version of Landlock: files, TCP, signals and abstract sockets
-NO_NEW_PRIVILEGES = 38
+NO_NEW_PRIVILEGES, SECCOMP, BY_FILTER = 38, 22, 2
 
 
 def main() -> None:
@@ -36,6 +38,8 @@ def main() -> None:
         os.setgroups([])
         os.setgid(given["user"])
         os.setuid(given["user"])
+    if given.get("seccomp"):
+        refuse(bytes.fromhex(given["seccomp"]))
     os.execve(program, [program, *arguments], ENVIRONMENT)
 
 
@@ -47,10 +51,23 @@ def lock(paths: Sequence[str]) -> None:
     for path in paths:
         _allow(rules, path, EXECUTE | READ_FILE | (READ_DIR if os.path.isdir(path) else 0))
     _allow(rules, os.devnull, READ_FILE | WRITE_FILE)
-    if ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0):
-        raise OSError("new privileges cannot be given up")
+    _give_up_privileges()
     _call(RESTRICT_SELF, rules, 0)
     os.close(rules)
+
+
+def refuse(program: bytes) -> None:
+    """From here on the kernel refuses this process, and what it becomes, the calls that the filter names."""
+    _give_up_privileges()
+    code = ctypes.create_string_buffer(program, len(program))
+    instructions = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    if ctypes.CDLL(None).prctl(SECCOMP, BY_FILTER, instructions, 0, 0):
+        raise OSError("this kernel takes no filter of calls")
+
+
+def _give_up_privileges() -> None:
+    if ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        raise OSError("new privileges cannot be given up")
 
 
 def _allow(rules: int, path: str, access: int) -> None:

@@ -8,7 +8,11 @@ and files.
     bubblewrap    its own process, network and mount namespaces; the system's libraries and what it is given to read are
                   all the files there are; nothing is writable; a user of its own where root starts it
     landlock      the same files; no TCP, no signals to others; a user of its own where root starts it. It sees that
-                  other files and processes exist, and has other sockets
+                  other files and processes exist, and can tell what these do, by `stat`
+    ... without seccomp
+                  the same, but calls by which one process can notice another are not refused, such as locks on files
+                  (`protosim.adapters.seccomp`): where the kernel takes no filter, or none is known for the machine.
+                  Under Landlock, it has sockets as well
     not isolated  a process like any other, but for the limits
 """
 
@@ -16,26 +20,27 @@ import functools
 import itertools
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
 from protosim import doctor
-from protosim.adapters import enter
+from protosim.adapters import enter, seccomp
 
-Level = Literal["bubblewrap", "landlock", "not isolated"]
-LEVELS: tuple[Level, ...] = ("bubblewrap", "landlock", "not isolated")
+Level = Literal["bubblewrap", "bubblewrap without seccomp", "landlock", "landlock without seccomp", "not isolated"]
+LEVELS: tuple[Level, ...] = get_args(Level)  # the best first
+FILTERED: tuple[Level, ...] = ("bubblewrap", "landlock")
 
 OURS = Path(__file__).resolve().parents[2]  # never shown: protocols and tasks lie here
 INTERPRETER = os.path.realpath(sys.executable)
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", str(Path(sys.base_prefix, "lib")))
-FIRST_USER = 1 << 30  # nobody else has these numbers
+FIRST_USER = 1 << 30  # nobody else has this number, nor the next so many
 PROBE = 20.0  # seconds
-_counter = itertools.count()
 _each = itertools.chain.from_iterable
 
 
@@ -44,7 +49,7 @@ class Limits:
     memory: int = 1 << 30  # bytes of address space, each process
     cpu: int = 60  # seconds, each process
     processes: int = 1  # and threads, in all; a system may not count those of root
-    files: int = 64  # open ones
+    files: int = 32  # open ones; so few pipes do not use up what all processes of a user may have
 
     def settings(self) -> dict[str, int]:
         """By the names of `resource`; nothing may be written into files."""
@@ -60,6 +65,8 @@ def level() -> Level:
 
 def works(one: Level) -> bool:
     """Whether a program can be started so, the interpreter for one."""
+    if one in FILTERED and not forbidden():
+        return False
     command = confine(one, [INTERPRETER, "-I", "-S", "-c", ""], Path("/"), [], Limits())
     try:
         done = subprocess.run(
@@ -79,16 +86,24 @@ def confine(
     """
     root = os.geteuid() == 0
     seen = [*libraries(), *map(str, reads)]
+    wrapped, locked = one.startswith("bubblewrap"), one.startswith("landlock")
     how: dict[str, Any] = {
         "limits": limits.settings(),
-        "user": _fresh_user() if root and one != "not isolated" else 0,
-        "landlock": seen if one == "landlock" else [],
+        "user": _fresh_user() if root and (wrapped or locked) else 0,
+        "landlock": seen if locked else [],
+        "seccomp": forbidden() if one in FILTERED else "",
     }
-    shares_its_user = one == "not isolated" or (one == "landlock" and not root)
+    shares_its_user = not wrapped and not (locked and root)
     if shares_its_user and limits.processes > 1:
         del how["limits"]["NPROC"]  # it counts all that this user runs
     inside = [INTERPRETER, "-I", "-S", "-B", enter.__file__, json.dumps(how), *command]
-    return _bubblewrap(folder, seen, root) + inside if one == "bubblewrap" else inside
+    return _bubblewrap(folder, seen, root) + inside if wrapped else inside
+
+
+@functools.cache
+def forbidden() -> str:
+    """The filter of calls for this machine, in hexadecimal digits; empty where there is none."""
+    return seccomp.program(platform.machine() if sys.platform == "linux" else "").hex()
 
 
 def _bubblewrap(folder: Path, seen: Sequence[str], root: bool) -> list[str]:
@@ -124,5 +139,9 @@ def _without_ours(folder: Path) -> Iterator[Path]:
 
 
 def _fresh_user() -> int:
-    """A user that has no other process: what it may start is counted, and it can signal nobody."""
-    return FIRST_USER + os.getpid() % (1 << 20) * (1 << 9) + next(_counter) % (1 << 9)
+    """A user that has no other process: what it may start is counted, and it can signal nobody.
+
+    By chance, since containers of one machine share their users and number their processes alike. A user that was given
+    twice would have too many threads to begin.
+    """
+    return FIRST_USER + secrets.randbelow(FIRST_USER)

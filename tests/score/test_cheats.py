@@ -179,6 +179,24 @@ for mark in MARKS:
 """,
         "below_min_pass_rate",
     ),
+    "leaves notes for its other nodes: locks on a file of the library": (
+        WRONG,
+        """
+import fcntl, os
+PAGE = open(os.__file__)
+def write():
+    try:
+        fcntl.flock(PAGE, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pass  # another node has written
+    except OSError:
+        return False
+    return True
+if write():
+    raise ValueError("WRITTEN")
+""",
+        "below_min_pass_rate",
+    ),
     "brings invariants of its own": (
         WRONG,
         """
@@ -343,6 +361,7 @@ def f(self, src, m):
 }  # fmt: skip
 
 HOOK = "\nRaft.receive = f\n"
+NOTES = ("leaves notes for its other nodes: locks on a file of the library",)  # without a filter of calls it can
 # They harm a machine whose sandboxes do not work.
 HARMFUL = ("looks for the reference and for the hidden suite", "leaves a process behind", "is a fork bomb")
 # What only the reference has, and what only a suite has; written from its end, or a cheat would find itself.
@@ -353,6 +372,8 @@ MARKS = [next(line for line in REFERENCE.splitlines() if line not in drifted())[
 def test_a_candidate_scores_nothing_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cheat: str) -> None:
     if cheat in HARMFUL and sandbox.level() == "not isolated":
         pytest.skip("no sandbox works here")
+    if cheat in NOTES and sandbox.level() not in sandbox.FILTERED:
+        pytest.skip("no filter of calls works here")
     base, code, stage = CHEATS[cheat]
     code = code.replace("MARKS", repr(MARKS)).replace("OURS", str(sandbox.OURS))
     shorten(monkeypatch, 1, ("kill", "chaos", "live"))
