@@ -21,6 +21,7 @@ import itertools
 import json
 import os
 import platform
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

@@ -137,6 +137,11 @@ def test_it_has_a_user_of_its_own_where_root_starts_it(says: Says) -> None:
         assert one != other
 
 
+def test_nobody_is_given_the_user_of_a_worker_that_still_runs_however_many_were_started_since() -> None:
+    held = sandbox._fresh_user()
+    assert all(sandbox._fresh_user() != held for _ in range(5000))
+
+
 @pytest.mark.parametrize(
     ("limits", "script"),
     [
