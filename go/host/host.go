@@ -21,9 +21,11 @@ import (
 	"protosim/step"
 )
 
+// Patience is the CPU time that one event may take.
+var Patience = 2 * time.Second
+
 const (
-	longestFrame = 64 << 20        // bytes
-	patience     = 2 * time.Second // of CPU time for one event
+	longestFrame = 64 << 20 // bytes
 	look         = 200 * time.Millisecond
 )
 
@@ -129,7 +131,7 @@ func (s *server) answer(body []byte) ([]byte, error) {
 	s.watch(len(events), done)
 	if s.looping {
 		err = errLooping
-		s.add(fmt.Appendf(nil, `"Looping: it used %v of CPU time: it seems to loop for ever"`, patience))
+		s.add(fmt.Appendf(nil, `"Looping: it used %v of CPU time: it seems to loop for ever"`, Patience))
 		for s.answered < len(events) {
 			s.add([]byte(left))
 		}
@@ -178,7 +180,7 @@ func (s *server) watch(events int, done chan struct{}) {
 		if s.answered != seen {
 			seen, since = s.answered, used
 		}
-		s.looping = used-since > patience && s.answered < events
+		s.looping = used-since > Patience && s.answered < events
 		looping := s.looping
 		s.Unlock()
 		if looping {

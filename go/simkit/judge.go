@@ -26,6 +26,12 @@ type Outcome struct {
 	lost bool // its worker process has ended
 }
 
+// What a worker answers where an event does not end, which ends its process; and to the events after that one.
+const (
+	looping = `"Looping: `
+	left    = `"Left: `
+)
+
 // game is a run in progress.
 type game struct {
 	*world
@@ -33,6 +39,11 @@ type game struct {
 	seats   map[int]*worker // by node, where it lives now
 	digest  hash.Hash
 	outcome *Outcome
+	anew    bool // another run has ended the process of one of its nodes
+}
+
+func newGame(p *Protocol, scenario *Scenario, slot int) *game {
+	return &game{world: newWorld(p, scenario), slot: slot, seats: map[int]*worker{}, digest: sha256.New()}
 }
 
 // Play runs each scenario twice, in processes that have nothing to do with each other. What broke in either fails it,
@@ -78,10 +89,15 @@ func play(p *Protocol, scenarios []Scenario, launch Launch) []*Outcome {
 	defer workers.close()
 	games := make([]*game, len(scenarios))
 	for i := range scenarios {
-		games[i] = &game{newWorld(p, &scenarios[i]), i, map[int]*worker{}, sha256.New(), nil}
+		games[i] = newGame(p, &scenarios[i], i)
 	}
 	for asked := ask(workers, games); len(asked) > 0; asked = ask(workers, games) {
 		hear(asked)
+		for i, g := range games {
+			if g.anew {
+				games[i] = newGame(p, &scenarios[i], i)
+			}
+		}
 	}
 	outcomes := make([]*Outcome, len(games))
 	for i, g := range games {
@@ -127,10 +143,15 @@ func hear(asked map[*worker][]*game) {
 			defer all.Done()
 			answers, err := exchange(seat, games)
 			for i, g := range games {
+				if seat.looped && (err != nil || bytes.HasPrefix(answers[i], []byte(left))) {
+					g.anew = true
+					continue
+				}
 				g.protect(func() error {
 					if err != nil {
 						return err
 					}
+					seat.looped = seat.looped || bytes.HasPrefix(answers[i], []byte(looping))
 					return g.settle(answers[i])
 				})
 			}

@@ -55,6 +55,34 @@ func TestNoTwoNodesOfARunAndNoTwoLivesOfANodeShareAProcess(t *testing.T) {
 	}
 }
 
+func TestARunThatLoopsCostsTheOthersNothing(t *testing.T) {
+	loud := chaos(2)
+	loud.Switches = map[string]any{"loud": true}
+	outcomes := Play(toyProtocol(), []Scenario{chaos(1), loud, chaos(3)}, launchToy("loops"))
+	sound := Play(toyProtocol(), []Scenario{chaos(1), loud, chaos(3)}, launchToy("sound"))
+	for _, i := range []int{0, 2} {
+		if outcomes[i].Digest != sound[i].Digest {
+			t.Errorf("run %d ended otherwise: %q", i, outcomes[i].Sentence)
+		}
+	}
+	if !strings.Contains(outcomes[1].Sentence, "Looping: it used 300ms of CPU time") {
+		t.Errorf("the outcome is %q", outcomes[1].Sentence)
+	}
+}
+
+func TestWhoLoopsInEveryRunIsGivenUp(t *testing.T) {
+	many := make([]Scenario, 9)
+	for i := range many {
+		many[i] = chaos(uint64(i))
+		many[i].Switches = map[string]any{"loud": true}
+	}
+	for _, outcome := range Play(toyProtocol(), many, launchToy("loops")) {
+		if outcome.Sentence == "" {
+			t.Error("a run that loops has passed")
+		}
+	}
+}
+
 func TestWhoIsSilentIsGivenUp(t *testing.T) {
 	patience := Silence
 	Silence = 300 * time.Millisecond

@@ -54,6 +54,8 @@ func (n *toy) Receive(step.NodeID, step.Value) {
 	if n.mode == "panics" && n.Disk.Pings == 2 {
 		panic("two pings")
 	}
+	for n.mode == "loops" && n.Switches.Loud {
+	}
 	if n.mode == "dies" && n.Disk.Pings == 2 {
 		os.Exit(0)
 	}
@@ -105,6 +107,8 @@ func (n *toy) Request(op step.OpID, command step.Value) {
 func serveToy(mode string) {
 	var out io.Writer = os.Stdout
 	switch mode {
+	case "loops":
+		host.Patience = 300 * time.Millisecond
 	case "deaf":
 		time.Sleep(time.Hour)
 	case "refuses":

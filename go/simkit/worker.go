@@ -56,6 +56,7 @@ type worker struct {
 	back    *bufio.Reader
 	room    *atomic.Int64 // bytes that it and its like may still send
 	dead    error
+	looped  bool // an event did not end, so it ends: what else lives there may begin anew
 }
 
 // workerEnded is why a worker is dead.
@@ -171,6 +172,7 @@ func (p *pool) worker(number int) *worker {
 		found = nil
 	}
 	if len(p.dead) >= mostDead {
+		p.dead[0].looped = false // nothing begins anew any more
 		return p.dead[0]
 	}
 	if found == nil {
