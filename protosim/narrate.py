@@ -6,11 +6,11 @@ from typing import Any
 
 from protosim.api import APPLY, REFUSE, REPLY, RESET, RESTORE, SEND, STORE, SYNC, WRITE, Disk, Effect, Log
 from protosim.disk import DiskImage, Kept
-from protosim.program import Program
+from protosim.program import Program, source_of
 from protosim.run import LocalHost, Run, drive, finish, make_world
 from protosim.scenario import Scenario
 from protosim.script import sent_keys
-from protosim.story import FEW_LOST, Kind, Moment, Story
+from protosim.story import CRASHED_AND_RESTARTED, DURABLE, FEW_LOST, REFUSED, Kind, Moment, Story
 from protosim.values import Value
 from protosim.words import plural
 from protosim.world import CRASH, DELIVER, REQUEST, START, TIMEOUT, World
@@ -59,6 +59,7 @@ class StoryRecorder:
         self.sent_in: dict[int, tuple[int, str, str]] = {}  # message key -> (moment, destination, type)
         self.arrived: set[int] = set()
         self.states: dict[str, tuple[tuple[str, str], ...]] = {}
+        self.held: dict[str, dict[str, str]] = {}  # by node, what its disk held when it was last seen up
         self.boots = 0
         self.half: dict[str, Any] = {}
 
@@ -73,6 +74,8 @@ class StoryRecorder:
         if event[0] == DELIVER:
             self.arrived.add(event[3])
         kind, what, detail, peer, cause = self._name(event)
+        if kind == "restart" and self.states.get(node):
+            what = CRASHED_AND_RESTARTED  # in one event: nothing happened in between
         self.half = {
             "number": number,
             "at": world.now,
@@ -105,7 +108,7 @@ class StoryRecorder:
             return "request", spell(event[2]), "", None, None
         if event[0] == CRASH:
             return "crash", "crash", "", None, None
-        return "restart", "restart", "", None, None
+        return "restart", "restart", "", None, None  # a crash with its restart in one event is called so by `before`
 
     def after(self, world: World, cut: int | None, kept: Kept) -> None:
         half = self.half
@@ -114,6 +117,10 @@ class StoryRecorder:
         state = state_of(self.host.nodes[world.at]) if world.alive[world.at] else ()
         before = dict(self.states.get(node, ()))
         self.states[node] = state
+        held = {name.removeprefix(DURABLE): x for name, x in state if name.startswith(DURABLE)}
+        old = self.held.get(node, {})
+        back = [f"{name} = {x}" for name, x in held.items() if old.get(name) != x] if half["kind"] == "restart" else []
+        self.held[node] = held or old
         if number == 0:
             return
         spelled = None
@@ -122,7 +129,7 @@ class StoryRecorder:
         elif half["kind"] == "crash" and kept:
             spelled = _spell_kept(kept).lstrip("; ")
         changed = tuple(name for name, content in state if before.get(name) != content)
-        self.moments.append(Moment(**half, state=state, changed=changed, cut=spelled))
+        self.moments.append(Moment(**half, state=state, changed=changed, back=tuple(back), cut=spelled))
 
     def lost(self) -> tuple[tuple[int, str, str], ...]:
         """What was sent in a moment of the story and never arrived."""
@@ -163,7 +170,7 @@ def _spell_applied(effect: Effect) -> str:
 def _spell_reply(world: World, effect: Effect) -> str:
     request = world.requests.get(effect[1])
     asked = spell(request.command) if request is not None else f"operation {effect[1]}"
-    return f"{asked} → refused" if effect[0] == REFUSE else f"{asked} → {spell(effect[2])}"
+    return f"{asked}{REFUSED}" if effect[0] == REFUSE else f"{asked} → {spell(effect[2])}"
 
 
 def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]:
@@ -191,5 +198,15 @@ def tell(program: Program, scenario: Scenario, replay: str) -> tuple[Run, Story]
         lost=lost,
         liars=world.liars,
         idle=tuple(name for name in names if name not in active),
+        drift=_drift(program),
     )
     return run, story
+
+
+def _drift(program: Program) -> str:
+    """What was put in, or edited, against the protocol's file; nothing of a program in another language."""
+    from mutations import engine
+
+    if program.worker:
+        return ""
+    return engine.diff(source_of(program.name), program.source, f"protocols/{program.name}.py")

@@ -13,6 +13,8 @@ import attrs
 Kind = Literal["start", "deliver", "timeout", "request", "crash", "restart", "fault"]
 
 DURABLE = "disk."  # prefix of the fields in `Moment.state` that survive a crash
+CRASHED_AND_RESTARTED = "crash, restart"  # `Moment.what` of a restart that follows its crash at once
+REFUSED = " → refused"  # how the answer to a client ends that says no
 FEW_LOST = 8  # up to here each lost message is drawn; beyond, only counted
 
 
@@ -28,7 +30,7 @@ class Moment:
     detail: str = ""  # in full: "RequestVote(term=2, last=(1, 1))"; "" if there is no more to say
     peer: str | None = None  # who sent it
     cause: int | None = None  # number of the moment in which it was sent
-    refused: tuple[str, ...] = ()  # names of the checks that refused
+    refused: tuple[str, ...] = ()  # names of the checks that did not hold
     wrote: tuple[str, ...] = ()  # "term = 2", "log[3] = (2, put x 3)"
     synced: bool = False  # whether its writes had reached the disk when it ended
     sent: tuple[tuple[str, str], ...] = ()  # (destination, the message in full)
@@ -36,7 +38,18 @@ class Moment:
     replied: tuple[str, ...] = ()
     state: tuple[tuple[str, str], ...] = ()  # (field, value) afterwards; durable ones "disk.…"
     changed: tuple[str, ...] = ()  # fields of `state` that this moment changed
+    back: tuple[str, ...] = ()  # of a restart: what the disk holds otherwise than before the crash: "voted_for = none"
     cut: str | None = None  # how the node crashed half-way: "crashed before its 2nd effect"
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a check that did not hold was all: who sent the message hears of it at most. Else it did not hold, or
+        not yet, and the node went on: a vote counts although it makes no majority."""
+        asked = self.kind in ("deliver", "request")
+        took = self.wrote or self.changed or self.applied or self.cut is not None
+        told = [to for to, _ in self.sent if to != self.peer]
+        answered = [answer for answer in self.replied if not answer.endswith(REFUSED)]
+        return bool(self.refused) and asked and not (took or told or answered)
 
 
 def in_order(moments: tuple[Moment, ...]) -> bool:
@@ -64,6 +77,7 @@ class Story:
     lost: tuple[tuple[int, str, str], ...] = ()  # never delivered: (sent at moment, to, what)
     liars: tuple[str, ...] = ()  # the Byzantine ones: of them only what they send is told
     idle: tuple[str, ...] = ()  # nodes of the run that take no part, and are not among `nodes`
+    drift: str = ""  # how the code differs from the protocol's file, as a diff; "" where it does not, or nobody knows
 
     def __attrs_post_init__(self) -> None:
         if len(set(self.nodes)) != len(self.nodes):

@@ -297,7 +297,8 @@ class Theatre:
         node = moment.node
         yield _heading(moment)
         for checks in self.recorder.refusals[moment.number]:
-            yield f"  {node} refuses {moment.what}: {' and '.join(checks)}"
+            says = f"{node} refuses {moment.what}" if moment.refuses else f"does not hold at {node}"
+            yield f"  {says}: {' and '.join(checks)}"
         for written in moment.wrote:
             yield f"  {node} writes {written}{'' if moment.synced else ' (not synced)'}"
         if sends:

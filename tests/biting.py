@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Observer)
 
 def sole_refusals(story: str) -> set[str]:
     """The checks that are somewhere the only reason to refuse."""
-    return set(re.findall(r"^  [nc]\d refuses .*: (\w+)$", story, re.MULTILINE))
+    return set(re.findall(r"^  (?:[nc]\d refuses .*|does not hold at [nc]\d): (\w+)$", story, re.MULTILINE))
 
 
 # -- Runs --------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import argparse
 import ast
 import importlib
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("kind", metavar="KIND", nargs="?", help=f"one of {', '.join(KINDS)}")
     add("protocol", metavar="PROTOCOL", nargs="?", help="of mutations and invariants: only its own")
+    add("--all", action="store_true", help="of mutations: with what each breaks, and those that operators make")
     add("--write", action="store_true", help="of protocols: write what was measured of each to docs/protocols.md")
 
 
@@ -40,9 +41,14 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         raise nearest(args.protocol, protocols, "protocol")
     if args.write and args.kind != "protocols":
         raise UserError(f"--write is for `protosim list protocols`, not for {args.kind}.")
+    if args.all and args.kind != "mutations":
+        raise UserError(f"--all is for `protosim list mutations`, not for {args.kind}.")
     kind = KINDS[args.kind]
     rows = kind.rows([args.protocol] if args.protocol else protocols)
-    kind.show(rows, out)
+    if args.all:
+        _show_mutations(rows, out, everything=True)
+    else:
+        kind.show(rows, out)
     if args.write:
         _write(out)
     return Answer("ok", {"kind": args.kind, args.kind: rows})
@@ -62,23 +68,38 @@ def _show_described(rows: list[Row], out: Output) -> None:
     out.table([(row["name"], row["description"]) for row in rows])
 
 
-def _show_mutations(rows: list[Row], out: Output) -> None:
-    """What each entry of a catalogue does; of what operators make, the ids say it."""
+def _show_mutations(rows: list[Row], out: Output, everything: bool = False) -> None:
+    """By kind of drift: what each entry of a catalogue does, and how many mutants operators make; `everything` has what
+    breaks, too, and the ids of the latter, which say what they are."""
     for protocol, some in groupby(rows, lambda row: row["id"].partition(".")[0]):
         mine = list(some)
         out.heading(protocol)
-        out.table([(row["id"], _says(row)) for row in mine if row["catalogued"]], "  ")
-        made = [row for row in mine if not row["catalogued"]]
-        for kind, more in groupby(made, lambda row: row["kind"]):
-            out.say(f"  made by operators: {kind}")
-            for row in more:
-                out.say(f"    {row['id']}")
+        for kind, entries in _by_kind(row for row in mine if row["catalogued"]).items():
+            out.say(f"  {kind} ({len(entries)})")
+            out.table([(row["id"], f"{_says(row)}{_breaks(row) if everything else ''}") for row in entries], "    ")
+        made = _by_kind(row for row in mine if not row["catalogued"])
+        counts = ", ".join(f"{kind} ({len(ids)})" for kind, ids in made.items())
+        if made and not everything:
+            out.prose(f"made by operators, and listed with --all: {counts}", "  ")
+        for kind, ids in made.items() if everything else ():
+            out.say(f"  made by operators: {kind} ({len(ids)})")
+            out.say("\n".join(f"    {row['id']}" for row in ids))
+
+
+def _by_kind(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["kind"], []).append(row)
+    return found
 
 
 def _says(row: Row) -> str:
     names = f"{', '.join(row['aliases'])}: " if row["aliases"] else ""
-    breaks = f" Breaks {', '.join(row['breaks'])}." if row["breaks"] else ""
-    return f"{names}{row['title']}{breaks}"
+    return f"{names}{row['title']}"
+
+
+def _breaks(row: Row) -> str:
+    return f" Breaks {', '.join(row['breaks'])}." if row["breaks"] else ""
 
 
 def _show_invariants(rows: list[Row], out: Output) -> None:

@@ -10,7 +10,8 @@ from typing import Literal, NewType
 
 import attrs
 
-from protosim.story import DURABLE, FEW_LOST, Moment, Story
+from protosim.story import CRASHED_AND_RESTARTED, DURABLE, FEW_LOST, Moment, Story
+from protosim.words import plural
 
 Tone = Literal["refused", "wrote", "changed", "client", "sent", "crash"]
 
@@ -67,7 +68,7 @@ def heading(story: Story, node: str) -> str:
 
 def brief(m: Moment) -> str:
     """What happened, in a word or two, for the diagram."""
-    return m.kind if m.kind in ("start", "crash", "restart") else m.what
+    return m.kind if m.kind in ("start", "crash") else m.what
 
 
 def headline(m: Moment, route: bool = True) -> str:
@@ -89,7 +90,7 @@ def headline(m: Moment, route: bool = True) -> str:
         case "crash":
             return f"{m.node} crashes"
         case "restart":
-            return f"{m.node} restarts"
+            return f"{m.node} {'crashes and ' * (m.what == CRASHED_AND_RESTARTED)}restarts"
         case "fault":
             return f"fault: {m.detail or m.what}"
 
@@ -102,7 +103,7 @@ def notes(m: Moment) -> tuple[Note, ...]:
         found.append(Note(tone, text))
 
     if m.refused:
-        note("refused", f"{m.node} refuses {m.what}: {', '.join(m.refused)}")
+        note("refused", refusal(m))
     if m.wrote:
         note("wrote", f"writes {', '.join(m.wrote)}; {'synced' if m.synced else 'not synced'}")
     state = dict(m.state)
@@ -115,9 +116,16 @@ def notes(m: Moment) -> tuple[Note, ...]:
         note("client", f"replies {'; '.join(m.replied)}")
     for detail in dict.fromkeys(detail for _, detail in m.sent):
         note("sent", f"sends {detail} to {', '.join(to for to, d in m.sent if d == detail)}")
+    if m.back:
+        note("crash", f"comes back with {', '.join(m.back)}")
     if m.cut:
         note("crash", m.cut)
     return tuple(found)
+
+
+def refusal(m: Moment) -> str:
+    """Which checks did not hold, and whether that was all: "n1 refuses Vote: vote_granted"."""
+    return f"{f'{m.node} refuses {m.what}' if m.refuses else 'does not hold'}: {', '.join(m.refused)}"
 
 
 # -- Facts ---------------------------------------------------------------------------------------
@@ -128,8 +136,9 @@ def up_after(story: Story) -> tuple[frozenset[str], ...]:
 
     A node that acts is up, so a story may begin in the middle of a run.
     """
-    first = {m.node: m.kind for m in reversed(story.moments) if m.kind != "fault"}
-    up = {node: first.get(node) != "restart" for node in story.nodes}
+    first = {m.node: m for m in reversed(story.moments) if m.kind != "fault"}
+    down = {node for node, m in first.items() if m.kind == "restart" and m.what != CRASHED_AND_RESTARTED}
+    up = {node: node not in down for node in story.nodes}
     result = [frozenset(node for node in story.nodes if up[node])]
     for m in story.moments:
         if m.kind == "fault":
@@ -145,9 +154,22 @@ def is_global(story: Story, m: Moment) -> bool:
     return m.node not in story.nodes
 
 
+def last_words(story: Story) -> frozenset[int]:
+    """The numbers of the moments that were their nodes' last before a crash."""
+    last: dict[str, int] = {}
+    found: set[int] = set()
+    for m in story.moments:
+        if m.kind in ("crash", "restart") and m.node in last:
+            found.add(last.pop(m.node))
+        if m.cut and m.kind != "restart":
+            found.add(m.number)
+        last[m.node] = m.number
+    return frozenset(found)
+
+
 def lost_at(story: Story, m: Moment) -> tuple[Lost, ...]:
-    """What this moment sent in vain, grouped as it is drawn; nothing if the story lost too much."""
-    if len(story.lost) > FEW_LOST:
+    """What this moment sent in vain, grouped as it is drawn; if the story lost much, only what was a last word."""
+    if len(story.lost) > FEW_LOST and m.number not in last_words(story):
         return ()
     here = [(to, what) for number, to, what in story.lost if number == m.number]
     if not here:
@@ -162,8 +184,10 @@ def lost_at(story: Story, m: Moment) -> tuple[Lost, ...]:
 def omitted(story: Story) -> str:
     """Says how many lost messages are not drawn, and which nodes; "" if all are."""
     said = []
-    if len(story.lost) > FEW_LOST:
-        said.append(f"{len(story.lost)} messages that were never delivered are not drawn.")
+    drawn = last_words(story) if len(story.lost) > FEW_LOST else {m.number for m in story.moments}
+    if hidden := sum(number not in drawn for number, *_ in story.lost):
+        which = plural(hidden, "message that was", "messages that were")
+        said.append(f"{which} never delivered {'is' if hidden == 1 else 'are'} not drawn.")
     if story.idle:
         *others, last = story.idle
         names = f"{', '.join(others)} and {last}" if others else last

@@ -19,6 +19,7 @@ from protosim.show import (
     notes,
     omitted,
     raw,
+    refusal,
     subject,
     svg,
     up_after,
@@ -67,7 +68,9 @@ article ul, .refusals ul { margin: 0.4rem 0; padding-left: 1.2rem; }
 li.refused, .refusals li { color: var(--refused); } li.changed { color: var(--line); }
 li.client { color: var(--client); } li.crash { color: var(--crash); }
 summary { cursor: pointer; font-weight: 600; }
-.refusals { margin-top: 1rem; }
+.refusals, .drift { margin-top: 1rem; }
+.drift span { display: block; min-height: 1.2em; }
+.drift .gone { color: var(--broken); } .drift .new { color: var(--client); }
 table { border-collapse: collapse; margin-top: 0.5rem; }
 th, td { border: 1px solid var(--lane); padding: 0.2rem 0.5rem; text-align: left;
   vertical-align: top; }
@@ -244,21 +247,32 @@ def buttons() -> Markup:
 
 
 def refusals(story: Story) -> Markup:
-    """Who refused what and why, over the whole story."""
+    """Which checks did not hold where, and what was refused for it, over the whole story."""
     found = [
         element(
             "li",
             element("a", words(f"{m.number}"), href=f"#moment-{m.number}"),
-            words(f" {m.node} refuses {m.what}: {', '.join(m.refused)}"),
+            words(f" {'' if m.refuses else f'{m.node}, {m.what}: '}{refusal(m)}"),
         )
         for m in story.moments
         if m.refused
     ]
     if not found:
-        return element("p", words("No check refused anything in this story."), class_="faint")
+        return element("p", words("Every check held in this story."), class_="faint")
     return element(
-        "section", element("h2", words("Refusals")), element("ul", *found), class_="refusals"
+        "section", element("h2", words("Checks that did not hold")), element("ul", *found), class_="refusals"
     )
+
+
+def drift(story: Story) -> Markup:
+    """The lines that the code lacks, and those that it has instead."""
+    if not story.drift:
+        return Markup("")
+    lines = story.drift.splitlines()[2:]  # without the names of the files
+    kinds = {"-": "gone", "+": "new", "@": "faint"}
+    marked = [element("span", words(line), class_=kinds.get(line[:1], "kept")) for line in lines]
+    title = words(f"What differs from protocols/{story.protocol}.py")
+    return element("section", element("h2", title), element("pre", element("code", *marked)), class_="drift")
 
 
 def heading(story: Story) -> Markup:
@@ -290,6 +304,6 @@ def render(story: Story) -> str:
     side = element(
         "section", buttons(), *articles(story), class_="side", aria_label="Moments of the story"
     )
-    main = element("main", element("div", diagram, side, class_="both"), refusals(story))
+    main = element("main", element("div", diagram, side, class_="both"), refusals(story), drift(story))
     body = element("body", heading(story), main, raw("script", SCRIPT))
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"

@@ -189,8 +189,8 @@ def lifelines(story: Story, at: Layout) -> Iterable[Markup]:
 def arrow(at: Layout, m: Moment, src: int) -> Markup:
     """From the moment of sending, or from just above where that is not known."""
     x, y = at.x[m.node], at.y[m.number]
-    kind = "arrow refused" if m.refused else "arrow"
-    tip = "url(#tip-refused)" if m.refused else "url(#tip)"
+    kind = "arrow refused" if m.refuses else "arrow"
+    tip = "url(#tip-refused)" if m.refuses else "url(#tip)"
     start = at.y[m.cause] if m.cause is not None else y - ROW // 2
     if src == x:  # to itself: a loop on the right
         path = f"M {x + 8} {start + 8} C {x + 52} {start + 8} {x + 52} {y - 8} {x + 11} {y - 6}"
@@ -230,7 +230,7 @@ def sides(story: Story, at: Layout) -> dict[int, tuple[int, bool]]:
 
 
 def labels(at: Layout, m: Moment, side: int, raised: bool) -> Iterable[Markup]:
-    """What happened, in a word or two, and the checks that refused it."""
+    """What happened, in a word or two, and the checks that did not hold."""
     if m.node not in at.x:
         yield from everywhere(at, m)
         return
@@ -243,7 +243,7 @@ def labels(at: Layout, m: Moment, side: int, raised: bool) -> Iterable[Markup]:
             marker_end="url(#tip)", id=f"arrow-{m.number}",
         )  # fmt: skip
         x, room = x + side * 30, room - 5
-    tone = "crash" if m.kind in ("crash", "restart", "fault") else "refused" if m.refused else ""
+    tone = "crash" if m.kind in ("crash", "restart", "fault") else "refused" if m.refuses else ""
     yield text(x, y, shorten(brief(m), room), f"label {tone}".strip(), anchor)
     if m.refused:
         checks = shorten("✗ " + ", ".join(m.refused), room)
@@ -283,7 +283,7 @@ def dot(story: Story, at: Layout, m: Moment) -> Iterable[Markup]:
     elif m.cut is not None or m.kind in ("crash", "restart", "fault"):
         tone = "crash"
     else:
-        tone = "refused" if m.refused else ""
+        tone = "refused" if m.refuses else ""
     yield element("circle", cx=x, cy=y, r=RADIUS, class_=f"dot {tone}".strip())
     yield text(x, y + 4, str(m.number), f"number {tone}".strip(), "middle")
 

@@ -150,11 +150,11 @@ def label(m: Moment, room: int) -> str:
 def arrow(sheet: Sheet, row: Row, m: Moment, src: int) -> None:
     """From the sender's lane to the node's own, with the message's name beside the sender."""
     g, dst = sheet.glyphs, sheet.lanes[m.node]
-    rightwards, style = src < dst, YELLOW if m.refused else BLUE
+    rightwards, style = src < dst, YELLOW if m.refuses else BLUE
     for x in range(min(src, dst) + 1, max(src, dst)):
         put(row, x, g.crossing if x in sheet.lanes.values() else g.line, style)
     put(row, src, g.fork_right if rightwards else g.fork_left, style)
-    if m.refused:
+    if m.refuses:
         put(row, dst, g.refused_right if rightwards else g.refused_left, style)
     else:
         put(row, dst, g.right if rightwards else g.left, style)

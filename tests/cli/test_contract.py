@@ -195,8 +195,14 @@ def test_the_mutants_of_one_protocol_are_its_catalogue_and_what_operators_make(c
     ids = {row["id"]: row["catalogued"] for row in rows}
     assert ids[MUTANT]
     assert not ids["raft.Raft/keep-volatile/log"]
-    words = cli("list", "mutations", "raft").out
-    assert "made by operators: lost durability\n    raft.Raft/keep-volatile/" in words
+    made = [row for row in rows if not row["catalogued"] and row["kind"] == "lost durability"]
+    brief = cli("list", "mutations", "raft").out
+    assert f"lost durability ({len(made)})" in brief.partition("made by operators")[2]
+    assert "keep-volatile" not in brief
+    whole = cli("list", "mutations", "raft", "--all").out
+    assert f"made by operators: lost durability ({len(made)})\n    raft.Raft/keep-volatile/" in whole
+    assert "Breaks election_safety" in whole
+    assert "--all is for `protosim list mutations`, not for faults." in cli("list", "faults", "--all").err
 
 
 def test_kinds_of_lists_are_listed(cli: Cli) -> None:

@@ -75,7 +75,9 @@ def test_a_counterexample_is_drawn_three_ways(cli: Cli, caught: Path) -> None:
     assert "Election Safety is violated" in words.out
     assert cli("show", caught, "--svg", "story.svg", "--html", "story.html").code == 0
     assert ET.parse("story.svg").getroot().tag.endswith("svg")
-    assert "Content-Security-Policy" in Path("story.html").read_text("utf-8")
+    page = Path("story.html").read_text("utf-8")
+    assert "Content-Security-Policy" in page
+    assert "-            vote_once_per_term=" in page  # the check that the mutant lacks
     shown = cli("show", caught, "--json")
     assert shown.data["schema"] == "protosim/show/1"
     assert shown.data["story"]["invariant"] == "election_safety"

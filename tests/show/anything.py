@@ -53,6 +53,7 @@ def moments(draw: st.DrawFn, nodes: tuple[str, ...], earlier: list[Moment]) -> M
         replied=draw(some(strings)),
         state=state,
         changed=draw(some(st.sampled_from([f for f, _ in state]))) if state else (),
+        back=draw(some(strings)),
         cut=draw(st.none() | strings),
     )
 
@@ -76,4 +77,5 @@ def stories(draw: st.DrawFn) -> Story:
         sentence=draw(strings),
         replay=draw(strings),
         lost=tuple(draw(st.lists(lost, max_size=10 if senders else 0))),
+        drift=draw(strings),
     )

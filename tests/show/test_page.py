@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from html.parser import HTMLParser
 
+import attrs
 from hypothesis import given
 
 from protosim.show import page, svg
@@ -100,6 +101,15 @@ def test_it_tells_who_refused_what_and_why() -> None:
         "11 n3 refuses RequestVote: current_term",
         "13 n1 refuses RequestVote: log_up_to_date",
     ]
+
+
+def test_it_shows_the_lines_that_were_taken_out() -> None:
+    assert 'class="drift"' not in page.render(two_votes())
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,2 @@\n holds(\n-    vote_once=a < b,  # §5.2\n )\n"
+    root = ET.fromstring(page.render(attrs.evolve(two_votes(), drift=diff)))
+    drift = next(e for e in root.iter("section") if e.get("class") == "drift")
+    assert [shown(e) for e in drift.iter("span") if e.get("class") == "gone"] == ["- vote_once=a < b, # §5.2"]
+    assert "x.py" not in shown(drift)
 
 
 def test_only_the_last_moment_breaks_the_invariant() -> None:

@@ -7,8 +7,9 @@ import cattrs
 import pytest
 from hypothesis import given
 
+from protosim import show
 from protosim.show import headline, lost_at, notes, omitted, up_after, visible, when
-from protosim.story import FEW_LOST, Moment, Story
+from protosim.story import CRASHED_AND_RESTARTED, FEW_LOST, REFUSED, Moment, Story
 from tests.show.anything import stories
 from tests.show.samples import crowd, forgotten_vote, two_votes
 
@@ -84,6 +85,22 @@ def test_words_say_what_was_refused_written_and_sent() -> None:
     assert notes(forgotten_vote().moments[3])[0].text.endswith("; not synced")
 
 
+def test_a_last_word_is_drawn_however_much_is_lost() -> None:
+    few = forgotten_vote()
+    lost = (*few.lost, *((2, "n3", f"Ping{i}") for i in range(FEW_LOST)), (4, "n1", "Vote"))
+    story = attrs.evolve(few, lost=lost)
+    assert [each.what for each in lost_at(story, story.moments[3])] == ["Vote"]  # n3 crashes in moment 4
+    assert lost_at(story, story.moments[1]) == ()
+    assert omitted(story) == f"{len(lost) - 1} messages that were never delivered are not drawn."
+
+
+def test_what_a_crash_takes_is_said_where_the_node_comes_back() -> None:
+    back = Moment(1, 0, "n2", "restart", CRASHED_AND_RESTARTED, back=("term = 0", "voted_for = none"))
+    assert headline(back) == "n2 crashes and restarts"
+    assert [note.text for note in notes(back)] == ["comes back with term = 0, voted_for = none"]
+    assert show.brief(back) == "crash, restart"
+
+
 def test_lost_messages_are_drawn_if_few_and_counted_if_many() -> None:
     few, many = forgotten_vote(), crowd(5, 40)
     assert [lost.to for lost in lost_at(few, few.moments[4])] == [("n2", "n3")]
@@ -107,3 +124,21 @@ def test_times_are_milliseconds() -> None:
 
 def test_what_cannot_be_printed_is_spelled_out() -> None:
     assert visible("a\nb\x1b[2J\u202e\ud800é漢") == "a\\nb\\x1b[2J\\u202e\\ud800é漢"
+
+
+def test_a_check_that_does_not_hold_is_a_refusal_only_if_that_was_all() -> None:
+    vote = Moment(1, 1000, "n1", "deliver", "Vote", peer="n2", refused=("votes_from_majority",))
+    assert show.refusal(vote) == "n1 refuses Vote: votes_from_majority"
+    assert attrs.evolve(vote, sent=(("n2", "Nack()"),)).refuses  # whom it came from hears of it
+    assert attrs.evolve(vote, replied=(f"put x 1{REFUSED}",)).refuses
+    went_on = [
+        attrs.evolve(vote, changed=("votes",)),  # it counts, though it makes no majority
+        attrs.evolve(vote, wrote=("term = 2",)),
+        attrs.evolve(vote, applied=("1: put x 1",)),
+        attrs.evolve(vote, sent=(("n3", "Commit()"),)),
+        attrs.evolve(vote, replied=("put x 1 → 1",)),
+        attrs.evolve(vote, cut="crashed after 1 of 2 effects"),
+        attrs.evolve(vote, kind="timeout"),
+    ]
+    assert {show.refusal(m) for m in went_on} == {"does not hold: votes_from_majority"}
+    assert not attrs.evolve(vote, refused=()).refuses
