@@ -101,14 +101,13 @@ const (
 	reset
 )
 
+// effect is asked for as a whole or not at all: what cannot travel panics, and a protocol may recover.
 func (c *core) effect(kind int, details ...any) {
-	c.effects = append(c.effects, '[')
-	c.effects = appendInt(c.effects, kind)
+	buf := appendInt(append(c.effects, '['), kind)
 	for _, detail := range details {
-		c.effects = append(c.effects, ',')
-		c.effects = c.types.appendAny(c.effects, detail)
+		buf = c.types.appendAny(append(buf, ','), detail)
 	}
-	c.effects = append(c.effects, ']', ',')
+	c.effects = append(buf, ']', ',')
 }
 
 // Send hands a message to the network.
@@ -124,16 +123,13 @@ func (c *core) Broadcast(m Value) {
 // Write writes these fields of the disk as they are now: n.Write(&n.Disk.Term, &n.Disk.VotedFor). It is one atomic
 // write: after a crash all of them are there or none. A Log writes itself.
 func (c *core) Write(fields ...any) {
-	c.effects = append(c.effects, `[1,[""`...)
+	buf := append(c.effects, `[1,[""`...)
 	for _, pointer := range fields {
 		field := c.field(pointer)
-		c.effects = append(c.effects, `,["","`...)
-		c.effects = append(c.effects, field.name...)
-		c.effects = append(c.effects, '"', ',')
-		c.effects = field.coder.put(c.effects, field.value)
-		c.effects = append(c.effects, ']')
+		buf = appendText(append(buf, `,["",`...), field.name)
+		buf = append(field.coder.put(append(buf, ','), field.value), ']')
 	}
-	c.effects = append(c.effects, "]],"...)
+	c.effects = append(buf, "]],"...)
 }
 
 func (c *core) field(pointer any) *field {
@@ -203,14 +199,14 @@ func (c *core) Holds(checks ...Condition) bool {
 	if !slices.ContainsFunc(checks, Condition.failed) {
 		return true
 	}
-	c.refused = append(c.refused, '[')
+	buf := append(c.refused, '[')
 	for _, check := range checks {
 		if check.failed() {
-			c.refused = append(appendText(c.refused, check.name), ',')
+			buf = append(appendText(buf, check.name), ',')
 		}
 	}
-	c.refused[len(c.refused)-1] = ']'
-	c.refused = append(c.refused, ',')
+	buf[len(buf)-1] = ']'
+	c.refused = append(buf, ',')
 	return false
 }
 

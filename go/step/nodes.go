@@ -1,6 +1,7 @@
 package step
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -62,7 +63,7 @@ func (l *Log[T]) load(r *reader, t *types) {
 func NewNodes(p Protocol) (made *Nodes, err error) {
 	defer func() {
 		if found := recover(); found != nil {
-			err = fmt.Errorf("%v", found)
+			err = errors.New(say(found))
 		}
 	}()
 	if p.New == nil {
@@ -247,11 +248,21 @@ func spell(found any) string {
 	if sentence, ok := found.(malformed); ok {
 		return "what came in does not fit: " + string(sentence)
 	}
-	sentence := strings.ToValidUTF8(fmt.Sprint(found), "?")
+	return "panic: " + say(found) + where()
+}
+
+// say what a protocol has panicked with, which may panic itself when it is asked.
+func say(found any) (sentence string) {
+	defer func() {
+		if recover() != nil {
+			sentence = fmt.Sprintf("a %T, which panics when it is printed", found)
+		}
+	}()
+	sentence = strings.ToValidUTF8(fmt.Sprint(found), "?")
 	if runes := []rune(sentence); len(runes) > 300 {
 		sentence = string(runes[:300])
 	}
-	return "panic: " + sentence + where()
+	return sentence
 }
 
 // where the protocol's code has panicked.
@@ -262,7 +273,8 @@ func where() string {
 		frame, more := frames.Next()
 		ours := strings.HasPrefix(frame.Function, "protosim/step.") && !strings.HasSuffix(frame.File, "_test.go")
 		if frame.Line > 0 && !ours && !strings.HasPrefix(frame.Function, "runtime.") {
-			function := frame.Function[strings.LastIndexByte(frame.Function, '.')+1:]
+			function := strings.ReplaceAll(frame.Function, "[...]", "") // of any types
+			function = function[strings.LastIndexByte(function, '.')+1:]
 			return fmt.Sprintf(", in %s, %s:%d", function, path.Base(frame.File), frame.Line)
 		}
 		if !more {

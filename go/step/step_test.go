@@ -1,6 +1,7 @@
 package step
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,69 @@ func TestAWriteHoldsItsFieldsByTheirNamesOnTheWire(t *testing.T) {
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %s\nwanted %s", found, want)
+	}
+}
+
+// tricks is a protocol that goes on where it should have ended.
+type tricks struct{ Node[disk, switches] }
+
+type (
+	ring struct{ Next *knot }
+	knot struct {
+		Back *ring
+		Bad  func()
+	}
+	bomb  struct{}
+	loose struct{ Texts []string }
+)
+
+func (bomb) Error() string { panic(bomb{}) }
+
+func (n *tricks) Start()            {}
+func (n *tricks) Timeout(t Timer)   { panic(bomb{}) }
+func (n *tricks) Request(OpID, any) { n.Send("n2", ring{&knot{Back: &ring{}}}) }
+func (n *tricks) Receive(NodeID, any) {
+	for _, bad := range []func(){
+		func() { n.Send("n2", loose{[]string{"good", "\xff"}}) },
+		func() { n.Send("n2", &ring{}) },
+		func() { n.Write(&n.Disk.HighMark, &n.ClusterSize) },
+		func() { n.Holds(Check("one", false), Check("\xff", false)) },
+		func() { n.Disk.Notes.Append(Note{Any: map[int]int{}}) },
+	} {
+		func() {
+			defer func() { _ = recover() }()
+			bad()
+		}()
+	}
+	n.Sync()
+}
+
+func TestWhatAProtocolRecoversFromHasNotHappened(t *testing.T) {
+	nodes, err := NewNodes(Protocol{Values: []Value{Note{}}, New: func() Machine { return new(tricks) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const note = `[3,1,0,"n2",["Note","",null,[""],["bytes",""],null,null,null,true]]`
+	const bad = `"panic: a func() stands in no message and on no disk, in Request, step_test.go:`
+	for _, expected := range [][2]string{
+		{started, `[[],[]]`}, {note, `[[[3]],[]]`}, {`[3,2,2,5,null]`, bad}, {`[3,2,2,5,null]`, bad}, {note, `[[[3]],[]]`},
+		{`[3,2,1,"tick"]`, `"panic: a step.bomb, which panics when it is printed`},
+	} {
+		if found := string(nodes.Handle(nil, []byte(expected[0]))); !strings.HasPrefix(found, expected[1]) {
+			t.Errorf("%s is answered by %s and not by %s", expected[0], found, expected[1])
+		}
+	}
+}
+
+type of[T any] struct{ N int }
+
+func TestATypeThatIsMadeForAnotherHasItsNameInQuotes(t *testing.T) {
+	type odd = of[struct {
+		N int `wire:"\"],["`
+	}]
+	types := newTypes([]Value{odd{}})
+	if found := types.appendAny(nil, odd{7}); !json.Valid(found) {
+		t.Errorf("%s is no JSON", found)
 	}
 }
 

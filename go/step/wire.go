@@ -51,6 +51,11 @@ func (t *types) coder(kind reflect.Type) *coder {
 	}
 	made := &coder{}
 	t.coders[kind] = made // a type may hold itself
+	defer func() {
+		if made.put == nil {
+			clear(t.coders) // a type that travels nowhere panics each time, and so do those that hold it
+		}
+	}()
 	switch kind.Kind() {
 	case reflect.Bool:
 		made.put = func(buf []byte, v reflect.Value) []byte { return strconv.AppendBool(buf, v.Bool()) }
@@ -162,7 +167,7 @@ func (t *types) makeStruct(made *coder, kind reflect.Type) {
 		}
 		coders = append(coders, t.fieldCoder(field))
 	}
-	begin := []byte(`["` + name + `"`)
+	begin := appendText([]byte{'['}, name) // a type that is made for another may be called anything
 	made.put = func(buf []byte, v reflect.Value) []byte {
 		buf = append(buf, begin...)
 		for i, field := range fields {
@@ -267,7 +272,7 @@ func (t *types) any(r *reader) any {
 			r.fail("there is no message or value %q", tag)
 		}
 		v := reflect.New(kind).Elem()
-		t.coders[kind].rest(r, v)
+		t.coder(kind).rest(r, v)
 		return v.Interface()
 	}
 }
