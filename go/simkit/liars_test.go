@@ -107,6 +107,7 @@ func TestANodeThatSignsForAnotherHasForged(t *testing.T) {
 		}
 		return nil
 	}
+	silent := []Fault{{Name: "byzantine_silence", PerMille: 1000}}
 	for _, each := range []struct {
 		says   string
 		forged bool
@@ -119,7 +120,7 @@ func TestANodeThatSignsForAnotherHasForged(t *testing.T) {
 		{"another's behind a pointer", true, nil, sends(Proof{Latest: &Vote{1, "", by("n1")}})},
 		{"a signature that does not verify anyhow", false, nil, sends(Vote{1, "", Signed{"n1", false}})},
 		{"what it has received", false, nil, passesOn},
-		{"another's, where the kit makes it lie", true, []Fault{{Name: "byzantine_silence", PerMille: 1000}}, sends(vote(1, "n3"))},
+		{"another's, where the kit makes it lie", true, silent, sends(vote(1, "n3"))},
 	} {
 		s := meeting(each.faults...)
 		s.Seed = 7 // by which n2 lies, where somebody does
@@ -292,16 +293,18 @@ func TestTacticsDoWhatTheirNamesSay(t *testing.T) {
 	if honest["n1>n2false"] > 0 || honest["n1>n2true"] < 20 {
 		t.Errorf("who garbles nothing is no liar: %v", honest)
 	}
-	if told, answered := counts(Fault{Name: "byzantine_silence", PerMille: 1000}); told["n1>n2true"] > 0 || answered["n1>c1true"] > 0 {
+	told, answered := counts(Fault{Name: "byzantine_silence", PerMille: 1000})
+	if told["n1>n2true"] > 0 || answered["n1>c1true"] > 0 {
 		t.Errorf("who is silent says %v, %v", told, answered)
 	}
-	if told, _ := counts(Fault{Name: "byzantine_favours", PerMille: 500, Lasts: 1e12}); told["n1>n2true"]*told["n1>n3true"]*told["n1>n4true"] > 0 {
+	told, _ = counts(Fault{Name: "byzantine_favours", PerMille: 500, Lasts: 1e12})
+	if told["n1>n2true"]*told["n1>n3true"]*told["n1>n4true"] > 0 {
 		t.Errorf("nobody is left out: %v", told)
 	}
 	if told, _ := counts(Fault{Name: "byzantine_garbling", PerMille: 1000}); told["n1>n2false"] == 0 {
 		t.Errorf("nothing is garbled: %v", told)
 	}
-	told, answered := counts(Fault{Name: "byzantine_false_replies", PerMille: 1000})
+	told, answered = counts(Fault{Name: "byzantine_false_replies", PerMille: 1000})
 	if told["n1>n2false"] > 0 || answered["n1>c1false"] == 0 {
 		t.Errorf("false replies: %v to replicas, %v to clients", told, answered)
 	}
@@ -375,6 +378,34 @@ func TestAsManyLieAsTheProtocolTolerates(t *testing.T) {
 		s.Nodes = nodes
 		if w := newWorld(voters(), &s); len(w.Liars()) != want || want > 0 && w.Liars()[0] != "n1" {
 			t.Errorf("of %d nodes %v lie", nodes, w.Liars())
+		}
+	}
+}
+
+func TestASuiteThatAsksForOtherLiesThanTheProtocolKnowsIsRefused(t *testing.T) {
+	lie := func(from, wire string) Step {
+		return Step{Do: "lie", From: from, Node: "c1", Lie: json.RawMessage(wire)}
+	}
+	const good = `["Answer",1,"n1",true]`
+	lying := []Fault{{Name: "byzantine_silence", PerMille: 1}}
+	for _, each := range []struct {
+		says  string
+		suite Suite
+	}{
+		{"", Suite{Stories: []Scenario{{Nodes: 4, Steps: []Step{lie("n1", good), lie("n1", good)}}}}},
+		{"", Suite{Random: []Recipe{{Scenario: Scenario{Nodes: 4, Faults: lying}}}}},
+		{"is for the protocol raft", Suite{Protocol: "raft"}},
+		{"tolerates none", Suite{Random: []Recipe{{Scenario: Scenario{Nodes: 3, Faults: lying}}}}},
+		{"tolerates 1 liars", Suite{Stories: []Scenario{{Nodes: 4, Steps: []Step{lie("n1", good), lie("n2", good)}}}}},
+		{"what is no message", Suite{Stories: []Scenario{{Nodes: 4, Steps: []Step{lie("n1", `["Vote",1]`)}}}}},
+		{"what is no message", Suite{Stories: []Scenario{{Nodes: 4, Steps: []Step{lie("n5", good)}}}}},
+	} {
+		if each.suite.Protocol == "" {
+			each.suite.Protocol = "toy"
+		}
+		err := each.suite.suits(voters())
+		if (err == nil) != (each.says == "") || err != nil && !strings.Contains(err.Error(), each.says) {
+			t.Errorf("%v, and not %q", err, each.says)
 		}
 	}
 }

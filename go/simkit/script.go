@@ -77,9 +77,9 @@ func (w *world) play(step *Step) (bool, error) {
 
 // hearLie lets a liar's message arrive, if it holds no signature that its signer has not made.
 func (w *world) hearLie(place int, step *Step) (bool, error) {
-	content, err := w.command(step.Lie)
-	if err != nil || w.place(step.From) < 0 || !w.understands(step.Node, content) {
-		return false, fmt.Errorf("the story has %s tell %s what is no message: %.200s", step.From, step.Node, step.Lie)
+	content, err := w.lieOf(step)
+	if err != nil {
+		return false, err
 	}
 	m := newMessage(w.place(step.From), place, content)
 	if sealed := w.notary.sealed(reflect.ValueOf(content), w.liars.names); !bytes.Equal(toWire(sealed.Interface()), m.wire) {
@@ -87,6 +87,16 @@ func (w *world) hearLie(place int, step *Step) (bool, error) {
 		return false, nil
 	}
 	return w.arrive(m), nil
+}
+
+// lieOf is the message that a liar sends. The error says that its receiver could not read it.
+func (w *world) lieOf(step *Step) (any, error) {
+	content, err := w.command(step.Lie)
+	known := w.place(step.From) >= 0 && w.place(step.Node) >= 0
+	if err != nil || !known || !w.understands(step.Node, content) {
+		return nil, fmt.Errorf("the story has %s tell %s what is no message: %.200s", step.From, step.Node, step.Lie)
+	}
+	return content, nil
 }
 
 // find the message that the step means: of its type on its link, by age; or, where an edit has changed what is sent, the

@@ -59,6 +59,34 @@ func ReadSuite(data []byte) (*Suite, error) {
 	return suite, nil
 }
 
+// suits is nil, or says what of the suite the protocol does not know: other messages, more liars than it tolerates.
+func (s *Suite) suits(p *Protocol) error {
+	if s.Protocol != p.Name {
+		return fmt.Errorf("the suite is for the protocol %s, and not for %s", s.Protocol, p.Name)
+	}
+	for _, recipe := range s.Random {
+		lies := slices.ContainsFunc(recipe.Faults, func(f Fault) bool { return tactics[f.Name] != nil })
+		if lies && p.mostLiars(recipe.Nodes) == 0 {
+			return fmt.Errorf("the recipe %s has liars, and %s with %d nodes tolerates none", recipe.Name, p.Name, recipe.Nodes)
+		}
+	}
+	for i := range s.Stories {
+		w := newWorld(p, &s.Stories[i])
+		if liars, most := w.Liars(), p.mostLiars(w.Scenario.Nodes); len(liars) > most {
+			return fmt.Errorf("in the story %s %v lie, and %s with %d nodes tolerates %d liars",
+				w.Name, liars, p.Name, w.Scenario.Nodes, most)
+		}
+		for j := range w.Steps {
+			if w.Steps[j].Do == "lie" {
+				if _, err := w.lieOf(&w.Steps[j]); err != nil {
+					return fmt.Errorf("%s: %w", w.Name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // Scenarios are all runs of a suite.
 func (s *Suite) Scenarios() []Scenario {
 	all := slices.Clone(s.Stories)
@@ -86,6 +114,9 @@ func Test(t *testing.T, p *Protocol, suite []byte, candidate Launch) {
 		suite = other
 	}
 	read, err := ReadSuite(suite)
+	if err == nil {
+		err = read.suits(p)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 
 // What a worker sends is bytes. Here they become values of the types that a Protocol names, or an error with a sentence.
 //
-// On the wire a struct is ["Name", field, ...] (one without a name is a tuple, and what a struct embeds are its own fields), a
-// slice or an array ["", item, ...], a Digest ["bytes", "hex"], and an int, a string, a bool and null are themselves. A
+// On the wire a struct is ["Name", field, ...] (one without a name is a tuple, and what a struct embeds are its own
+// fields), a slice or an array ["", item, ...], a Digest ["bytes", "hex"], and an int, a string, a bool and null are themselves. A
 // field of the type any holds one of these; a pointer is null, or what it points to.
 
 // Digest of a value, as nodes make it: step.Node's DigestOf.

@@ -1,7 +1,7 @@
 // Package pbftstore judges runs of a key-value store on PBFT whose clients may read without the three phases.
 //
-// Papers: Castro and Liskov, OSDI 1999 (§5.1), and C. Berger, H. P. Reiser and A. Bessani, "Making Reads in BFT State Machine
-// Replication Fast, Linearizable, and Live", SRDS 2021: [B].
+// Papers: Castro and Liskov, OSDI 1999 (§5.1), and C. Berger, H. P. Reiser and A. Bessani, "Making Reads in BFT State
+// Machine Replication Fast, Linearizable, and Live", SRDS 2021: [B].
 package pbftstore
 
 import (
