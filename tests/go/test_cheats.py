@@ -40,6 +40,7 @@ WITH_EVERY_MESSAGE = {
     ),
     "forgets its log": "r.Disk.Log.Reset(0, nil)",
     "drops what its log begins with": "r.Disk.Log.Reset(7, nil)",
+    "empties what it embeds": "r.Node = step.Node[Disk, Switches]{}",
     "changes its disk without a word": "r.Disk.Term = 0\n\tr.Disk.VotedFor = src",
     "has its peers do the work": "r.Peers = r.Peers[:1]",
     "lives in a small cluster": "r.ClusterSize = 1",
@@ -76,6 +77,19 @@ OTHERWISE = {
         ("\t\tr.votes[src] = true\n", "\t\tr.votes[src] = true\n\t\tall[src] = true\n"),
         ("r.IsMajority(len(r.votes))", "r.IsMajority(len(all))"),
         ("type Raft struct", "var all = map[step.NodeID]bool{}\n\ntype Raft struct"),
+    ],
+    "is one node in all places": [
+        ("return new(Raft)", "return one"), ("type Raft struct", "var one = new(Raft)\n\ntype Raft struct"),
+    ],
+    "writes to the log of another": [
+        ("\tr.appendEntry(Entry{r.Disk.Term, command})\n",
+         "\tif last != nil {\n\t\tr.Disk.Log = last.Disk.Log\n\t}\n\tlast = r\n"
+         "\tr.appendEntry(Entry{r.Disk.Term, command})\n"),
+        ("type Raft struct", "var last *Raft\n\ntype Raft struct"),
+    ],
+    "panics with what panics when it is printed": [
+        (RECEIVE, f"{RECEIVE}\tpanic(bomb{{}})\n"),
+        ("type Raft struct", "type bomb struct{}\n\nfunc (bomb) Error() string { panic(bomb{}) }\n\ntype Raft struct"),
     ],
     "has one fixed leader": [("if r.role == leader {\n\t\treturn\n", 'if r.Me != "n1" {\n\t\treturn\n')],
     "is right in a cluster of three alone": [

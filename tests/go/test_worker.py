@@ -114,7 +114,7 @@ def test_who_loops_is_told_so_and_nothing_else_is_handled_beside_it(worker: Work
     first, wrong, after = answers(pool, START, other, ELECTION)
     assert type(first) is list
     assert wrong == "Looping: it used 2s of CPU time: it seems to loop for ever"
-    assert after == LEFT
+    assert after.startswith(LEFT)
     ended = pool.worker(0)
     ended.post([ELECTION])
     assert ended.hear() is None
@@ -167,7 +167,7 @@ def test_two_events_never_race_so_that_a_value_keeps_its_type(worker: Worker, re
     racing = racing.replace(TIMEOUT, TIMEOUT + LOOKS)
     other = [1, *START[1:3], "n2", *START[4:]]
     *_, looked = answers(worker(racing + TORN), START, other, *[ELECTION] * 5)
-    assert looked == LEFT
+    assert looked.startswith(LEFT), looked
 
 
 def test_what_is_printed_is_no_frame(worker: Worker, reference: str) -> None:
