@@ -6,20 +6,23 @@ each lemma whether it is proved.
 """
 
 import argparse
+import re
 from pathlib import Path
 from typing import cast
 
 import attrs
 
-from protosim import files, paths
+from protosim import counterexample, files, paths
+from protosim.commands.hunt import tell_saved
 from protosim.errors import UserError
-from protosim.output import Answer, Output, Status, Tick
+from protosim.output import Answer, Output, Status, Tick, command
 from protosim.proofs.judge import Lemma
-from protosim.score import batch, handed_out, language_of, score, verdicts
+from protosim.score import again, batch, handed_out, language_of, score, verdicts
 from protosim.score.gojudge import Verdict
 from protosim.score.judge import Progress
 from protosim.score.proof import ProofResult
 from protosim.score.result import Result
+from protosim.score.suite import load_task
 from protosim.score.verdicts import Log
 from protosim.words import plural
 
@@ -34,13 +37,20 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batch", metavar="FOLDER", help="judge every answer in it, and say how many an hour that is")
     parser.add_argument(
-        "--out", metavar="LOG",
-        help="of --batch: where each verdict is added as it is made; those that are there need not be judged again "
-        "(default: FOLDER.verdicts.jsonl)",
+        "--run", metavar="RUN",
+        help="play this run of the suite again, as a result names it, and show how it fails; "
+        "without a sandbox: only code that you trust",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", "--out", metavar="FILE",
+        help="of --run: where to save the story (default: run-….json, here). Of --batch: where each verdict is added "
+        "as it is made; those that are there need not be judged again (default: FOLDER.verdicts.jsonl)",
     )  # fmt: skip
 
 
 def run(args: argparse.Namespace, out: Output) -> Answer:
+    if args.run is not None and args.candidate is None:
+        raise UserError("--run plays a run with a candidate: name its file, too.")
     if sum(named is not None for named in (args.candidate, args.handout, args.batch)) != 1:
         raise UserError(
             "Name the candidate's file, or a folder of them (--batch FOLDER), "
@@ -53,18 +63,52 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
         return Answer("ok", {"task": args.task, "handout": args.handout})
     if args.batch is not None:
         folder = Path(args.batch)
-        log = args.out or folder.resolve().with_name(f"{folder.resolve().name}.verdicts.jsonl")
+        log = args.output or folder.resolve().with_name(f"{folder.resolve().name}.verdicts.jsonl")
         return run_batch(args.task, folder, Log(Path(log)), out)
-    if args.out is not None:
-        raise UserError("--out names where --batch keeps its verdicts; a single result goes to stdout (--json).")
+    if args.run is not None:
+        return run_again(args, out)
+    if args.output is not None:
+        raise UserError("-o is for --batch and --run; a single result goes to stdout (--json).")
     candidate = Path(args.candidate)
     result = judge(args.task, candidate, out)
-    tell(result, out)
+    tell(result, out, candidate)
     if result.isolation == "not isolated":
         out.prose("The candidate's processes were not isolated: score nobody's code that you would not run yourself.")
     data = result.to_json()
     del data["schema"], data["status"]
+    data["failures"] = [
+        {**failed, "again": again_by(result.task, candidate, failed["run"])} for failed in result.failures
+    ]
     return Answer(cast(Status, result.status), data)
+
+
+def again_by(task: str, candidate: Path, run: str) -> str:
+    """The command that plays a failed run again."""
+    return command("score", task, str(candidate), "--run", run)
+
+
+def run_again(args: argparse.Namespace, out: Output) -> Answer:
+    """One run of the suite, as a story to look at."""
+    task = load_task(args.task)
+    trial = again.trial(task, args.run)
+    path = Path(args.output or f"run-{re.sub(r'[^a-zA-Z0-9.]+', '-', trial.run.name)}.json")
+    files.require_writable(path)
+    program = again.program(task, Path(args.candidate), path.with_suffix(".worker"))
+    ended = again.played(program, trial)
+    data = {"task": task.name, "run": trial.run.name, **attrs.asdict(ended), "counterexample": None}
+    if ended.ending == "passed":
+        out.verdict("ok", f"{trial.run.name} passes, with {plural(ended.answers, 'answer')} to clients.")
+        return Answer("ok", data)
+    with out.progress() as tick:
+        saved = again.story(program, trial, ended, lambda left: tick(0, f"shortening: {plural(left, 'event')}"))
+    counterexample.save(path, saved)
+    if saved.invariant:
+        data |= tell_saved(program, saved, path, out)
+    else:
+        data["counterexample"] = str(path)
+        out.say(f"  the run's last moments: {command('show', str(path))}")
+    out.verdict("violation", f"{trial.run.name} fails: {ended.invariant or ended.ending}: {ended.sentence}.")
+    return Answer("violation", data)
 
 
 def judge(task: str, candidate: Path, out: Output) -> Result:
@@ -162,7 +206,7 @@ def _sum_up(done: Batch, out: Output) -> Answer:
     return Answer(done.status, data)
 
 
-def tell(result: Result, out: Output) -> None:
+def tell(result: Result, out: Output, candidate: Path | None = None) -> None:
     why = f"{result.stage}: {result.sentence.rstrip('.')}"
     if result.score is None:
         out.note(f"No score: {why}.")
@@ -174,9 +218,11 @@ def tell(result: Result, out: Output) -> None:
     out.table(list(result.bugs.items()), "  ")
     for failure in result.failures[:FAILURES]:
         broken = failure["invariant"] or failure["ending"]
-        out.say(f"  {failure['test']}: {broken}: {failure['sentence']}")
+        out.say(f"  {failure['run']}: {broken}: {failure['sentence']}")
     if len(result.failures) > FAILURES:
-        out.say(f"  and {len(result.failures) - FAILURES} more failed runs")
+        out.say(f"  and {plural(len(result.failures) - FAILURES, 'more failed run')}")
+    if result.failures and candidate is not None:
+        out.say(f"  see the first again: {again_by(result.task, candidate, result.failures[0]['run'])}")
     if result.go_suite is not None:
         tell_second(result.go_suite, out)
     if result.disagreement:

@@ -69,9 +69,9 @@ class Log:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise UserError(f"{self.path} cannot be read: {error.strerror}. Name another file with --out.") from None
+            raise UserError(f"{self.path} cannot be read: {error.strerror}. Name another file with -o.") from None
         if not (text.startswith(HEAD) or HEAD.startswith(text)):
-            raise UserError(f"{self.path} holds something else than verdicts. Name another file with --out.")
+            raise UserError(f"{self.path} holds something else than verdicts. Name another file with -o.")
         found: dict[str, dict[str, Any]] = {}
         for line in text.splitlines():
             with contextlib.suppress(ValueError):  # cut short
@@ -93,4 +93,4 @@ class Log:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise UserError(f"{self.path} cannot be written: {error.strerror}. Name another file with --out.") from None
+            raise UserError(f"{self.path} cannot be written: {error.strerror}. Name another file with -o.") from None

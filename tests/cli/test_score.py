@@ -1,16 +1,20 @@
 """The command `score`: its fields and exit codes. What a score is worth is tested in tests/score."""
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from protosim import counterexample
 from protosim.adapters import sandbox
+from protosim.program import load, reference
 from protosim.score import handed_out
 from protosim.score.gojudge import Verdict
 from protosim.score.result import Result
 
-from .conftest import Cli
+from .conftest import Cli, Edited
 
 TASK = "fix_raft_safety"
 FIELDS = {
@@ -110,3 +114,67 @@ def test_a_batch_tells_of_a_disagreement_too(cli: Cli, monkeypatch: pytest.Monke
 
 def test_tasks_are_listed(cli: Cli) -> None:
     assert TASK in {row["name"] for row in cli("list", "tasks", "--json").data["tasks"]}
+
+
+# -- To see a failure again --------------------------------------------------------------------------
+
+BUG = "raft.vote_once_per_term"
+RUN = "1/votes_3/7"  # of the public suite, which detects the bug
+
+
+@pytest.fixture
+def failed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """A candidate with a bug is in candidate.py, and its score is a result in which this run has failed."""
+    Path("candidate.py").write_text(load("raft", [BUG]).source, "utf-8")
+    outcome = {"test": "test_01", "run": RUN, "ending": "violation", "invariant": "election_safety", "sentence": "x"}
+    result = Result(task=TASK, split="public", stage="scored", score=0.0, failures=[outcome])
+    monkeypatch.setattr("protosim.commands.score.score", lambda *_, **__: result)
+    return result
+
+
+def _words(line: str) -> list[str]:
+    """A command line that was printed, as this process takes it."""
+    words = shlex.split(line)
+    return words[words.index("score" if "score" in words else "replay") :]
+
+
+def test_the_command_under_a_failure_shows_it_again_as_a_story_to_replay(cli: Cli, failed: Result) -> None:
+    told = cli("score", TASK, "candidate.py").out
+    line = re.search(r"see the first again: (.*)", told)
+    assert line is not None
+    again = cli(*_words(line[1]))
+    assert again.code == 1
+    assert f"violation: {RUN} fails: election_safety" in again.out
+    replay = re.search(r"replay: (.*)", again.out)
+    assert replay is not None
+    assert len(counterexample.load("run-1-votes-3-7.json").scenario.script or ()) < 20
+    assert cli(*_words(replay[1])).code == 1
+    Path("repaired.py").write_text(reference("raft").source, "utf-8")
+    assert cli(*_words(replay[1]), "--source", "repaired.py").code == 0
+
+
+def test_each_failure_has_its_command(cli: Cli, failed: Result) -> None:
+    data = cli("score", TASK, "candidate.py", "--json").data
+    assert _words(data["failures"][0]["again"]) == ["score", TASK, "candidate.py", "--run", RUN]
+    again = cli(*_words(data["failures"][0]["again"]), "-o", "story.json", "--json").data
+    assert (again["ending"], again["invariant"]) == ("violation", "election_safety")
+    assert again["counterexample"] == "story.json"
+
+
+def test_a_run_that_passes_says_so(cli: Cli) -> None:
+    Path("repaired.py").write_text(reference("raft").source, "utf-8")
+    again = cli("score", TASK, "repaired.py", "--run", RUN)
+    assert (again.code, again.out) == (0, f"ok: {RUN} passes, with 0 answers to clients.\n")
+
+
+def test_a_run_that_misses_a_goal_can_be_drawn(cli: Cli, edited: Edited) -> None:
+    idle = edited("        if self.role is Role.LEADER:\n            return\n", "        return\n")
+    again = cli("score", TASK, idle, "--run", "1/chaos_walk_3/0", "-o", "idle.json")
+    assert again.code == 1
+    assert "fails: leader_elected" in again.out
+    assert cli("show", "idle.json").code == 0
+
+
+def test_a_run_that_there_is_not_is_named(cli: Cli) -> None:
+    assert "did you mean 1/votes_3/7" in cli("score", TASK, "any.py", "--run", "1/vots_3/7").err
+    assert "--run plays a run with a candidate" in cli("score", TASK, "--run", RUN).err

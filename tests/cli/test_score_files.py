@@ -222,4 +222,4 @@ def test_a_batch_needs_a_task_and_a_folder_with_answers(cli: Cli) -> None:
     assert "holds no answer: they end in .dfy" in cli("score", "verify_log_compaction", "--batch", "empty").err
     assert "did you mean fix_raft_safety" in cli("score", "fix_raft_safty", "--batch", "empty").err
     assert cli("score", TASK, "a.py", "--batch", "empty").code == 3
-    assert "--out names where --batch keeps its verdicts" in cli("score", TASK, "a.py", "--out", "log").err
+    assert "-o is for --batch and --run" in cli("score", TASK, "a.py", "--out", "log").err
