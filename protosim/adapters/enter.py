@@ -38,7 +38,7 @@ def main() -> None:
         os.setgroups([])
         os.setgid(given["user"])
         os.setuid(given["user"])
-    if given.get("seccomp"):
+    if given["seccomp"]:
         refuse(bytes.fromhex(given["seccomp"]))
     os.execve(program, [program, *arguments], ENVIRONMENT)
 

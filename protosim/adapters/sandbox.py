@@ -21,7 +21,6 @@ import itertools
 import json
 import os
 import platform
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -145,4 +144,4 @@ def _fresh_user() -> int:
     By chance, since containers of one machine share their users and number their processes alike. A user that was given
     twice would have too many threads to begin.
     """
-    return FIRST_USER + secrets.randbelow(FIRST_USER)
+    return FIRST_USER + int.from_bytes(os.urandom(4)) % FIRST_USER
