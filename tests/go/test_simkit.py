@@ -146,7 +146,7 @@ def test_the_stories_that_fail_name_the_bugs_that_are_left(
         ('import "os"', "is imported; a protocol may import"),
         ("//go:embed suite.json\nvar hidden string", "is a directive to the compiler"),
         ("func (", "compile_error"),
-        ("var wrong int = true", "cannot be built"),
+        ("var wrong int = true", "cannot use"),
     ],
 )
 def test_a_file_that_may_not_take_the_place_of_the_reference_is_refused(
