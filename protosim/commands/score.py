@@ -7,6 +7,7 @@ each lemma whether it is proved.
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -215,18 +216,32 @@ def tell(result: Result, out: Output, candidate: Path | None = None) -> None:
     out.verdict(cast(Status, result.status), f"{verdict}, score {result.score:g} ({why}).")
     if isinstance(result, ProofResult):
         out.table([(lemma.name, lemma.state, _why(lemma)) for lemma in result.lemmas], "  ")
-    out.table(list(result.bugs.items()), "  ")
-    for failure in result.failures[:FAILURES]:
+    tell_bugs(result.bugs, out)
+    failures = sorted(result.failures, key=lambda failure: result.bugs.get(failure.get("bug", "")) != "unfixed")
+    for failure in failures[:FAILURES]:
         broken = failure["invariant"] or failure["ending"]
         out.say(f"  {failure['run']}: {broken}: {failure['sentence']}")
-    if len(result.failures) > FAILURES:
-        out.say(f"  and {plural(len(result.failures) - FAILURES, 'more failed run')}")
-    if result.failures and candidate is not None:
-        out.say(f"  see the first again: {again_by(result.task, candidate, result.failures[0]['run'])}")
+    if len(failures) > FAILURES:
+        out.say(f"  and {plural(len(failures) - FAILURES, 'more failed run')}")
+    if failures and candidate is not None:
+        out.say(f"  see the first again: {again_by(result.task, candidate, failures[0]['run'])}")
     if result.go_suite is not None:
         tell_second(result.go_suite, out)
     if result.disagreement:
         out.prose(result.disagreement)
+
+
+def tell_bugs(bugs: Mapping[str, str], out: Output) -> None:
+    """What is known to be wrong first. One wrong line may break the runs of many bugs: these are one line."""
+    by_state: dict[str, list[str]] = {"unfixed": [], "fixed": [], "regressed": []}
+    for bug, state in bugs.items():
+        by_state[state].append(bug)
+    out.table([(bug, "unfixed") for bug in by_state["unfixed"]], "  ")
+    if by_state["fixed"]:
+        out.prose(f"fixed: {', '.join(by_state['fixed'])}", "  ")
+    if by_state["regressed"]:
+        why = "their runs fail, but not as by these bugs"
+        out.prose(f"regressed ({why}): {', '.join(by_state['regressed'])}", "  ")
 
 
 def tell_second(verdict: Verdict, out: Output) -> None:

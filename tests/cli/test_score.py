@@ -17,6 +17,7 @@ from protosim.score.result import Result
 from .conftest import Cli, Edited
 
 TASK = "fix_raft_safety"
+NUMBERS = ("one", "three", "four")
 FIELDS = {
     "schema", "status", "stage", "task", "score", "pass_rate", "solved", "isolation", "progress", "failures",
     "verdicts", "disagreement",
@@ -110,6 +111,19 @@ def test_a_batch_tells_of_a_disagreement_too(cli: Cli, monkeypatch: pytest.Monke
     told = cli("score", TASK, "--batch", "answers")
     assert says in " ".join(told.out.split())
     assert cli("score", TASK, "--batch", "answers", "--json").data["answers"][0]["disagreement"] == says
+
+
+def test_what_is_known_to_be_wrong_comes_first(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong line may make runs of many bugs fail."""
+    bugs = {"a.one": "regressed", "a.two": "fixed", "a.three": "regressed", "a.four": "unfixed"}
+    failures = [{"run": f"1/x/{n}", "bug": f"a.{n}", "ending": "goal", "invariant": "", "sentence": n} for n in NUMBERS]
+    result = Result(task=TASK, split="public", stage="scored", score=0.0, bugs=bugs, failures=failures)
+    monkeypatch.setattr("protosim.commands.score.score", lambda *_, **__: result)
+    lines = [line.strip() for line in cli("score", TASK, "any.py").out.splitlines()]
+    first = lines.index("a.four  unfixed")
+    assert lines[first + 1] == "fixed: a.two"
+    assert lines[first + 2] == "regressed (their runs fail, but not as by these bugs): a.one, a.three"
+    assert [line.partition(": ")[0] for line in lines[first + 3 : first + 6]] == ["1/x/four", "1/x/one", "1/x/three"]
 
 
 def test_tasks_are_listed(cli: Cli) -> None:
