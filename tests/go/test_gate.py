@@ -2,7 +2,9 @@
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
+import attrs
 import pytest
 
 from protosim.adapters.go import Go
@@ -279,6 +281,13 @@ def test_a_candidate_may_format_a_text_and_keep_more_in_its_node(shop: Workshop,
     source = reference.replace('"cmp"', '"cmp"\n\t"fmt"')
     source = source.replace("\trole        role\n", "\trole        role\n\tterms       []Term\n")
     assert not isinstance(shop.gate(source + '\nvar text = fmt.Sprintf("%d", 3)\n'), Refusal)
+
+
+def test_a_gate_that_finds_no_go_is_no_fault_of_the_candidate(gate: Workshop, reference: str, tmp_path: Path) -> None:
+    assert not isinstance(gate.gate(reference), Refusal)  # its program is there
+    lost = attrs.evolve(gate, go=attrs.evolve(gate.go, root=tmp_path))
+    with pytest.raises(OSError, match="the reference cannot be compiled: go list: "):
+        lost.gate(reference)
 
 
 def test_the_code_without_layout_compiles_and_is_the_same_for_every_layout(shop: Workshop, reference: str) -> None:
