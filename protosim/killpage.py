@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mutations import DriftKind, Mutation, catalogue
+from mutations import DriftKind, Mutation, Replace, Site, catalogue
+from mutations.operators import DROP_CHECK
 from protosim import markdown, operatorkills
+from protosim.checks import conditions
 from protosim.kills import KILLED, ROOT, Row
+from protosim.program import source_of
 from protosim.words import plural
+
+BRIEF = 120  # characters of an edit that stands in the table
 
 KILLED_HEAD = (
     "mutant", "what it does", "breaks first", "found by", "kills", "runs", "events", "CPU s", "shortest", "seen in",
@@ -22,6 +27,7 @@ def page(protocol: str, table: Mapping[str, Row]) -> str:
     """Markdown."""
     known = catalogue.load(protocol)
     beyond = catalogue.beyond(protocol)
+    checks = conditions(source_of(protocol))
     killed = [id for id in known if id in table and table[id].outcome == KILLED]
     surviving = [id for id in known if id in table and id not in killed]
     return "\n".join(
@@ -32,15 +38,17 @@ def page(protocol: str, table: Mapping[str, Row]) -> str:
             "of `mutations/expected/`. Figures are medians over hunts of the default portfolio under different seeds,",
             "on one core of a shared machine; a hunt that found nothing counts as its whole bound. *Shortest* is a",
             "shortened run: events / nodes. A name like R1 is a bug that was seen in the systems of the last column.",
+            "In code stands the check that is gone, or what stands in the place of what where that is brief;",
+            f"`protosim mutate {protocol} MUTANT --diff` shows the lines of any.",
             "",
             "## Killed",
             "",
-            *markdown.table([KILLED_HEAD, *(_killed(known[id], table[id]) for id in killed)]),
+            *markdown.table([KILLED_HEAD, *(_killed(known[id], table[id], checks) for id in killed)]),
             "",
             *_late([(_name(known[id]), table[id].because) for id in killed if table[id].because]),
             "## Surviving",
             "",
-            *markdown.table([SURVIVING_HEAD, *(_surviving(known[id], table[id]) for id in surviving)]),
+            *markdown.table([SURVIVING_HEAD, *(_surviving(known[id], table[id], checks) for id in surviving)]),
             "",
             "## Optimisations that drift",
             "",
@@ -76,10 +84,10 @@ def _late(reasons: Sequence[tuple[str, str]]) -> list[str]:
     return [*markdown.table([("takes long", "why"), *reasons]), ""] if reasons else []
 
 
-def _killed(entry: Mutation, row: Row) -> Sequence[str]:
+def _killed(entry: Mutation, row: Row, checks: Mapping[str, str]) -> Sequence[str]:
     return (
         _name(entry),
-        entry.title,
+        _does(entry, checks),
         ", ".join(row.invariants),
         row.found_by,
         f"{row.kills}/{row.hunts}",
@@ -91,9 +99,20 @@ def _killed(entry: Mutation, row: Row) -> Sequence[str]:
     )
 
 
-def _surviving(entry: Mutation, row: Row) -> Sequence[str]:
+def _surviving(entry: Mutation, row: Row, checks: Mapping[str, str]) -> Sequence[str]:
     hunted = f"{plural(row.hunts, 'hunt')} of {row.events:,.0f} events"
-    return _name(entry), entry.title, hunted, row.because, ", ".join(entry.sources)
+    return _name(entry), _does(entry, checks), hunted, row.because, ", ".join(entry.sources)
+
+
+def _does(entry: Mutation, checks: Mapping[str, str]) -> str:
+    """What it does; and the check that is gone, or the edit, where that is one and brief."""
+    code = ""
+    match entry.edits:
+        case (Site(operator=operator, which=which),) if operator == DROP_CHECK and which in checks:
+            code = f" Gone: `{which}={checks[which]}`"
+        case (Replace(before=before, after=after),) if len(before) + len(after) <= BRIEF and "\n" not in before + after:
+            code = f" Gone: `{before}`" if not after else f" `{after}` for `{before}`"
+    return entry.title + code
 
 
 def _name(entry: Mutation) -> str:

@@ -55,6 +55,12 @@ def test_the_page_is_made_of_the_catalogue_and_the_tables(protocol: str, rewrite
     assert page_of(protocol).read_text("utf-8") == page(protocol, table(protocol))
 
 
+def test_the_page_shows_the_check_that_is_gone_and_what_stands_for_what() -> None:
+    rows = page("raft", table("raft"))
+    assert " Gone: `vote_once_per_term=self.disk.voted_for in (None, src)` |" in rows
+    assert " `not m.granted` for `m.granted` |" in rows
+
+
 def test_the_page_about_all_protocols_is_made_of_them_and_their_tables(rewrite: bool) -> None:
     if rewrite:
         protocolpage.PATH.write_text(protocolpage.page(), "utf-8")
