@@ -64,7 +64,7 @@ def judge(task: Task, using: Secret, launch: Launch) -> Verdict:
 def read(task: Task, done: confined.Done) -> Verdict:
     """What the report says. Raises ValueError where there is none, or another one than ours."""
     if REPORT not in done.files:
-        raise ValueError(f"it ended with code {done.code} and without a report: {done.output.strip()[-400:]}")
+        raise ValueError(f"it ended with code {done.code} and without a report: {' '.join(done.output.split())[-400:]}")
     raw = json.loads(done.files[REPORT])
     if (raw["schema"], raw["task"]) != (SCHEMA, task.name):
         raise ValueError(f"its report is of {raw['task']}, with the schema {raw['schema']}")

@@ -15,6 +15,10 @@ from protosim.score.suite import SubRun, Suite, Task
 
 SCHEMA = "protosim/score/1"
 REPORT_IT = "One of them is wrong, which is a fault of protosim's: please report it, with the candidate's file."
+OR_REPORT_IT = (
+    "A repair that mends a bug in some cases alone, or breaks something else, may be the reason; if it is not, that is "
+    "a fault of protosim's: please report it, with the candidate's file."
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +40,7 @@ class Result:
     failures: Sequence[Mapping[str, Any]] = ()
     runs: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     go_suite: Verdict | None = None  # the second verdict on a candidate in Go; the score is not its
-    disagreement: str = ""  # of the two verdicts: a fault of protosim's
+    disagreement: str = ""  # of the two verdicts: which run shows it
     seconds: float = 0.0
 
     @property
@@ -113,8 +117,8 @@ def with_second(task: Task, first: Result, second: Verdict) -> Result:
 def _disagreement(task: Task, first: Result, second: Verdict) -> str:
     """What one verdict says and the other denies, by the case that shows it; nothing if they agree.
 
-    Where both see that it is not solved, they may do so by other runs. But a bug that one names is not fixed, whatever
-    the other says; except that a wrong body of an `impl` task may break the runs of others.
+    Where both see that it is not solved, they may do so by other runs. Which bugs of a `fix` task are left both say
+    alike of every partial repair; a wrong body of an `impl` task may break the runs of others.
     """
     if second.solved is None:
         return ""
@@ -123,7 +127,7 @@ def _disagreement(task: Task, first: Result, second: Verdict) -> str:
     elif second.solved and not first.solved:
         says = f"the Go suite finds it solved, and the simulator does not: {_case(first.failures) or first.sentence}"
     elif differing := task.kind == "fix" and _differing(first, second):
-        says = f"the Go suite and the simulator name other bugs: {differing}"
+        return f"Two verdicts name other bugs: {differing}. {OR_REPORT_IT}"
     else:
         return ""
     return f"Two verdicts disagree: {says}. {REPORT_IT}"

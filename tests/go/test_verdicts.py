@@ -140,12 +140,12 @@ CASES = {
     "the suite names what is fixed": (
         PARTIAL,
         attrs.evolve(BROKEN, bugs=BUGS[:3]),
-        f"{BUGS[2]} is fixed for the simulator, and left for the Go suite. One of them",
+        f"{BUGS[2]} is fixed for the simulator, and left for the Go suite. A repair that mends",
     ),
     "the suite does not see what is left": (
         PARTIAL,
         attrs.evolve(BROKEN, bugs=[]),
-        f"{BUGS[0]} is left for the simulator, and fixed for the Go suite. One of them",
+        f"{BUGS[0]} is left for the simulator, and fixed for the Go suite. A repair that mends",
     ),
     "the suite has no story of what is left": (PARTIAL, attrs.evolve(BROKEN, bugs=[], told=BUGS[1:]), ""),
     "there is no second verdict": (FIRST, Verdict(solved=None, sentence="there is no Go suite"), ""),
@@ -191,10 +191,10 @@ def test_a_secret_has_a_suite_of_its_own_beside_it(
     with bundle() as root:
         worker = python(root, in_python("raft").source)
         assert gojudge.judge(load_task(TASK), secret(), worker).sentence == "2 of 2 runs passed"
-        suite.write_text(json.dumps(raw_suite("paxos_prepare") | {"random": []}), "utf-8")
+        suite.write_text(json.dumps(raw_suite(TASK) | {"task": "another", "random": []}), "utf-8")
         other = gojudge.judge(load_task(TASK), secret(), worker)
         assert other.solved is None
-        assert "its report is of paxos_prepare" in other.sentence
+        assert "its report is of another, with the schema" in other.sentence
 
 
 REPORT = {"schema": gojudge.SCHEMA, "task": TASK, "runs": [{"sentence": "", "bug": "", "invariant": ""}]}
