@@ -106,12 +106,13 @@ def _surviving(entry: Mutation, row: Row, checks: Mapping[str, str]) -> Sequence
 
 def _does(entry: Mutation, checks: Mapping[str, str]) -> str:
     """What it does; and the check that is gone, or the edit, where that is one and brief."""
-    code = ""
     match entry.edits:
         case (Site(operator=operator, which=which),) if operator == DROP_CHECK and which in checks:
             code = f" Gone: `{which}={checks[which]}`"
         case (Replace(before=before, after=after),) if len(before) + len(after) <= BRIEF and "\n" not in before + after:
             code = f" Gone: `{before}`" if not after else f" `{after}` for `{before}`"
+        case _:
+            code = ""
     return entry.title + code
 
 
