@@ -14,7 +14,7 @@ from typing import Any
 
 FILE = "candidate.py"
 PATIENCE = 2  # seconds of CPU time for one event
-LOADING = 10  # for the candidate's module: a large protocol's classes take one on a slow machine
+LOADING = 4  # for the candidate's module: a large protocol takes a part of one, and more on a slow machine
 
 
 def main() -> None:
