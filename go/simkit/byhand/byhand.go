@@ -2,8 +2,10 @@
 package byhand
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"testing"
 
 	"protosim/simkit"
 )
@@ -60,6 +62,16 @@ func (c *Cluster) Durable(node string) simkit.Image {
 func (c *Cluster) Tell(fact any) {
 	if c.Err == nil {
 		c.Err = c.Observer.See(fact)
+	}
+}
+
+// Check that what was told has broken this invariant and no other; "" is none.
+func (c *Cluster) Check(t *testing.T, says, invariant string) {
+	t.Helper()
+	var broken simkit.Broken
+	errors.As(c.Err, &broken)
+	if broken.Invariant != invariant || (c.Err == nil) != (invariant == "") {
+		t.Errorf("%s: %v, and not %q", says, c.Err, invariant)
 	}
 }
 

@@ -309,11 +309,7 @@ func TestEachPropertyBreaksForWhatItForbidsAndForNothingElse(t *testing.T) {
 		for _, each := range stories {
 			c := newCluster()
 			each.tell(c)
-			var broken simkit.Broken
-			errors.As(c.Err, &broken)
-			if broken.Invariant != each.broken || (c.Err == nil) != (each.broken == "") {
-				t.Errorf("%s: %v, and not %q", each.says, c.Err, each.broken)
-			}
+			c.Check(t, each.says, each.broken)
 		}
 	}
 }
