@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Allowed is what a protocol may import: what computes, and nothing that sees the machine or the time.
+// allowed is what a protocol may import: what computes, and nothing that sees the machine or the time.
 var allowed = []string{
 	"bytes", "cmp", "container/heap", "container/list", "encoding/hex", "errors", "fmt", "iter", "maps", "math", "math/bits",
 	vocabulary, "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
@@ -22,7 +22,7 @@ const vocabulary = "protosim/step"
 
 var (
 	directive = regexp.MustCompile(`^(//(go:|line\b|export\b|extern\b|\s*\+build\b)|/\*line\b)`)
-	inOrOut   = regexp.MustCompile(`^(Fp|P)rint|^(Fs|S)can(f|ln)?$|^Fscan`)
+	inOrOut   = regexp.MustCompile(`^(Fp|P)rint|^Scan(f|ln)?$|^Fscan`)
 )
 
 const instead = "a step machine has no goroutines and no channels: what comes next is an event"

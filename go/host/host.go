@@ -52,14 +52,17 @@ func Serve(p step.Protocol, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	refusal := ""
-	nodes, err := step.NewNodes(p)
-	if err != nil {
-		refusal = err.Error()
+	nodes, refusal := step.NewNodes(p)
+	sentence := ""
+	if refusal != nil {
+		sentence = refusal.Error()
 	}
-	answer, _ := json.Marshal(refusal)
-	if _, err := out.Write(framed(answer)); err != nil || refusal != "" {
-		return fmt.Errorf("%s %w", refusal, err)
+	answer, _ := json.Marshal(sentence)
+	if _, err := out.Write(framed(answer)); err != nil {
+		return err
+	}
+	if refusal != nil {
+		return refusal
 	}
 	s := &server{nodes: nodes}
 	for body := first; ; {
@@ -103,7 +106,7 @@ func framed(body []byte) []byte {
 
 // -- Patience ---------------------------------------------------------------------------------------------------------
 
-// Looping is an event that used up its CPU time; nothing but the end of the process ends it. None is handled beside it:
+// errLooping: an event has used up its CPU time; nothing but the end of the process ends it. None is handled beside it:
 // two goroutines of the protocol that race could make a value of no type, and with that call whatever is in the process.
 var errLooping = errors.New("an event loops")
 

@@ -79,8 +79,8 @@ func (p *Protocol) answer(raw []byte) (effects []Effect, refused [][]string, err
 	return effects, refused, nil
 }
 
-// fields of effects by kind: s a name, i a whole number from 0 on, v and x any value, l a log's entries, p pairs.
-var fieldsOf = map[int]string{
+// forms of effects by kind: s a name, i a whole number from 0 on, v and x any value, l a log's entries, p pairs.
+var forms = map[int]string{
 	Send: "sv", Write: "p", Store: "sil", Sync: "", SetTimer: "sij", Cancel: "s", Apply: "ivx", Reply: "iv", Refuse: "i",
 	Restore: "iv", Reset: "sil",
 }
@@ -92,7 +92,7 @@ func (p *Protocol) effect(raw any) (e Effect, err error) {
 	}
 	kind, isNumber := list[0].(json.Number)
 	e.Kind, err = strconv.Atoi(string(kind))
-	form, known := fieldsOf[e.Kind]
+	form, known := forms[e.Kind]
 	if !isNumber || err != nil || !known || len(form) != len(list)-1 {
 		return e, fmt.Errorf("%.100s is no effect", spell(raw))
 	}

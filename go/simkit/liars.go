@@ -16,8 +16,8 @@ type sending struct {
 	content any
 }
 
-// tactic is a way to lie: what the liar at this place sends instead.
-type tactic func(l *liars, w *world, f *Fault, at int, sends []sending) []sending
+// tactic is a way to lie: what the liar whose event it is sends instead.
+type tactic func(w *world, f *Fault, sends []sending) []sending
 
 var tactics = map[string]tactic{
 	"byzantine_silence":       silence,
@@ -87,7 +87,7 @@ func (l *liars) twist(w *world, effects []Effect) (twisted []Effect) {
 	}
 	for i := range w.Faults {
 		if lie := tactics[w.Faults[i].Name]; lie != nil {
-			sends = lie(l, w, &w.Faults[i], w.at, sends)
+			sends = lie(w, &w.Faults[i], sends)
 		}
 	}
 	for _, s := range sends {
@@ -99,8 +99,8 @@ func (l *liars) twist(w *world, effects []Effect) (twisted []Effect) {
 	return twisted
 }
 
-// spell is below 1000, for what it is about: another number in each spell, `lasts` microseconds long.
-func (w *world) spell(f *Fault, about ...string) int {
+// lot is below 1000, for what it is about: another number in each spell, `lasts` microseconds long.
+func (w *world) lot(f *Fault, about ...string) int {
 	const usual = 200_000
 	lasts := uint64(max(f.Lasts, 1))
 	if f.Lasts == 0 {
@@ -114,65 +114,65 @@ func (w *world) about(f *Fault, to string, content any) uint64 {
 	return draw(w.bits(f.Name), to, fingerprint(toWire(content)))
 }
 
-func silence(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
-	if w.spell(f, w.ids[at]) < f.PerMille {
+func silence(w *world, f *Fault, sends []sending) []sending {
+	if w.lot(f, w.ids[w.at]) < f.PerMille {
 		return nil
 	}
 	return sends
 }
 
 // favours leaves out some peers for a while, and speaks to the others.
-func favours(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
-	return slices.DeleteFunc(sends, func(s sending) bool { return w.spell(f, w.ids[at], s.to) < f.PerMille })
+func favours(w *world, f *Fault, sends []sending) []sending {
+	return slices.DeleteFunc(sends, func(s sending) bool { return w.lot(f, w.ids[w.at], s.to) < f.PerMille })
 }
 
 // garbling changes a share of the messages in one place: a wrong digest; a number one off, or far in the future; a foreign
 // name; a certificate with one entry too few, or the same one twice.
-func garbling(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
+func garbling(w *world, f *Fault, sends []sending) []sending {
 	for i, s := range sends {
 		if bits := w.about(f, s.to, s.content); chance(bits, f.PerMille) {
-			sends[i].content = l.of(s.content, bits>>10)
+			sends[i].content = w.liars.variant(s.content, bits>>10)
 		}
 	}
 	return sends
 }
 
 // equivocation changes what several peers get at once for some of them, all in the same way.
-func equivocation(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
+func equivocation(w *world, f *Fault, sends []sending) []sending {
 	for i, s := range sends {
 		bits := draw(w.Seed, f.Name, fingerprint(toWire(s.content)))
-		if w.spell(f, w.ids[at], s.to) >= 1000-f.Share && chance(bits, f.PerMille) {
-			sends[i].content = l.of(s.content, bits>>10)
+		if w.lot(f, w.ids[w.at], s.to) >= 1000-f.Share && chance(bits, f.PerMille) {
+			sends[i].content = w.liars.variant(s.content, bits>>10)
 		}
 	}
 	return sends
 }
 
 // falseReplies changes what clients get, by all liars in the same way.
-func falseReplies(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
+func falseReplies(w *world, f *Fault, sends []sending) []sending {
 	for i, s := range sends {
-		unsigned := inTheNameOf("", w.ids[at], reflect.ValueOf(s.content)).Interface()
+		unsigned := inTheNameOf("", w.ids[w.at], reflect.ValueOf(s.content)).Interface()
 		bits := draw(w.Seed, f.Name, fingerprint(toWire(unsigned)))
 		if w.isClient(s.to) && chance(bits, f.PerMille) {
-			sends[i].content = l.of(s.content, bits>>10)
+			sends[i].content = w.liars.variant(s.content, bits>>10)
 		}
 	}
 	return sends
 }
 
 // flattery tells a peer what that has just said, in the liar's name; or tells it everybody.
-func flattery(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
+func flattery(w *world, f *Fault, sends []sending) []sending {
 	m := w.arrived
 	if m == nil || w.isClient(w.ids[m.from]) {
 		return sends
 	}
-	src, bits := w.ids[m.from], w.about(f, w.ids[at], m.content)
+	src, bits := w.ids[m.from], w.about(f, w.ids[w.at], m.content)
 	if !chance(bits, f.PerMille) {
 		return sends
 	}
-	mine, to := inTheNameOf(w.ids[at], src, reflect.ValueOf(m.content)).Interface(), []string{src}
+	mine, to := inTheNameOf(w.ids[w.at], src, reflect.ValueOf(m.content)).Interface(), []string{src}
 	if chance(bits>>10, f.Others) {
-		to = w.others(at)
+		to = w.others(w.at)
 	}
 	for _, peer := range to {
 		sends = append(sends, sending{peer, mine})
@@ -181,13 +181,13 @@ func flattery(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
 }
 
 // replaying sends an old message to everybody, the liar's own or another's.
-func replaying(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
-	bits := w.bits(f.Name, uint64(at))
-	old := l.memory.anyOf(w.protocol.Handled, bits>>10)
+func replaying(w *world, f *Fault, sends []sending) []sending {
+	bits := w.bits(f.Name, uint64(w.at))
+	old := w.liars.memory.anyOf(w.protocol.Handled, bits>>10)
 	if old == nil || !chance(bits, f.PerMille) {
 		return sends
 	}
-	for _, peer := range w.others(at) {
+	for _, peer := range w.others(w.at) {
 		sends = append(sends, sending{peer, old})
 	}
 	return sends
@@ -195,9 +195,9 @@ func replaying(l *liars, w *world, f *Fault, at int, sends []sending) []sending 
 
 // forging says a share of all again, or instead: signed by another, which does not verify, or rewritten. What a liar has
 // just heard it tells to whom it heard it from, and to somebody else.
-func forging(l *liars, w *world, f *Fault, at int, sends []sending) (said []sending) {
+func forging(w *world, f *Fault, sends []sending) (said []sending) {
 	for _, s := range sends {
-		lie, instead := l.forged(w, f, at, s.to, s.content)
+		lie, instead := w.liars.forged(w, f, s.to, s.content)
 		if !instead {
 			said = append(said, s)
 		}
@@ -208,7 +208,7 @@ func forging(l *liars, w *world, f *Fault, at int, sends []sending) (said []send
 	if m := w.arrived; m != nil {
 		src, replicas := w.ids[m.from], w.replicas()
 		for _, to := range []string{src, replicas[w.bits(f.Name+src)%uint64(len(replicas))]} {
-			if lie, _ := l.forged(w, f, at, to, m.content); lie != nil && to != w.ids[at] {
+			if lie, _ := w.liars.forged(w, f, to, m.content); lie != nil && to != w.ids[w.at] {
 				said = append(said, sending{to, lie})
 			}
 		}
@@ -217,8 +217,8 @@ func forging(l *liars, w *world, f *Fault, at int, sends []sending) (said []send
 }
 
 // forged is what a peer gets, if anything, and whether instead of the message. What proves something always has a rival.
-func (l *liars) forged(w *world, f *Fault, at int, to string, m any) (lie any, instead bool) {
-	me, bits := w.ids[at], w.about(f, to, m)
+func (l *liars) forged(w *world, f *Fault, to string, m any) (lie any, instead bool) {
+	me, bits := w.ids[w.at], w.about(f, to, m)
 	_, signatures := onWire(m)
 	signers := map[string]bool{}
 	for _, each := range signatures {
@@ -248,8 +248,8 @@ func (l *liars) forged(w *world, f *Fault, at int, to string, m any) (lie any, i
 
 // twins: a liar has two selves, both correct, each of which speaks with some of the others only (Bano et al., "Twins: BFT
 // Systems Made Robust", OPODIS 2021).
-func twins(l *liars, w *world, f *Fault, at int, sends []sending) []sending {
-	return slices.DeleteFunc(sends, func(s sending) bool { return l.selfOf(w, w.place(w.ids[at]), s.to) != at })
+func twins(w *world, f *Fault, sends []sending) []sending {
+	return slices.DeleteFunc(sends, func(s sending) bool { return w.liars.selfOf(w, w.place(w.ids[w.at]), s.to) != w.at })
 }
 
 // selfOf a liar is the place of that one which speaks with this peer now.
@@ -257,7 +257,7 @@ func (l *liars) selfOf(w *world, liar int, peer string) int {
 	twin, doubled := l.twins[liar]
 	for i := range w.Faults {
 		f := &w.Faults[i]
-		if doubled && f.Name == "byzantine_twins" && w.spell(f, w.ids[liar], peer)&1 == 1 {
+		if doubled && f.Name == "byzantine_twins" && w.lot(f, w.ids[liar], peer)&1 == 1 {
 			return twin
 		}
 	}

@@ -44,7 +44,7 @@ func by(name string) Signed { return Signed{name, true} }
 
 func vote(number int, name string) Vote { return Vote{number, "digest", by(name)} }
 
-// play a scenario with voters that do what handle says. The answer is the world at its end, and who was told what.
+// playVoters plays a scenario with voters that do what handle says. The answer is the world at its end, and who was told what.
 func playVoters(s Scenario, handle func(w *world) []Effect) (w *world, heard map[string][]any, err error) {
 	w, heard = newWorld(voters(), &s), map[string][]any{}
 	for {
@@ -249,7 +249,7 @@ func TestWhateverALiarMakesOfAMessageIsStillOne(t *testing.T) {
 			t.Errorf("of %d lies none has %s", len(different), want)
 		}
 	}
-	if string(toWire(x.rewritten(reflect.ValueOf(original), 1<<33, "n1").Interface())) == "" || len(different) < 50 {
+	if len(different) < 50 {
 		t.Errorf("there are only %d lies", len(different))
 	}
 }
@@ -333,7 +333,7 @@ func TestWhoEquivocatesTellsTwoStories(t *testing.T) {
 			sends = append(sends, sending{peer, vote(1, "n1")})
 		}
 		stories := map[string]bool{}
-		for _, told := range equivocation(w.liars, w, &f, 0, sends) {
+		for _, told := range equivocation(w, &f, sends) {
 			stories[string(toWire(told.content))] = true
 		}
 		found[len(stories)]++

@@ -40,7 +40,7 @@ func (m memory) add(v reflect.Value) {
 			m[kind] = m[kind][1:]
 		}
 		if v.Kind() == reflect.Struct {
-			for _, field := range fieldsOfStruct(kind) {
+			for _, field := range fieldsOf(kind) {
 				m.add(v.FieldByIndex(field.Index))
 			}
 		}
@@ -75,12 +75,14 @@ type variation struct {
 	replicas []string // a name of one may become that of another
 }
 
-// of a message: one place is changed, which the bits choose.
-func (x variation) of(m any, bits uint64) any { return x.varied(reflect.ValueOf(m), bits).Interface() }
+// variant of a message: one place is changed, which the bits choose.
+func (x variation) variant(m any, bits uint64) any {
+	return x.varied(reflect.ValueOf(m), bits).Interface()
+}
 
 func (x variation) varied(v reflect.Value, bits uint64) reflect.Value {
 	var places []string // a part has many places of its own
-	for _, field := range fieldsOfStruct(v.Type()) {
+	for _, field := range fieldsOf(v.Type()) {
 		switch part := v.FieldByIndex(field.Index); {
 		case field.Name == "Valid":
 		case part.Kind() == reflect.Struct, part.Kind() == reflect.Slice && part.Len() > 0:

@@ -68,7 +68,7 @@ func parts(v reflect.Value, other func(name string, part reflect.Value) reflect.
 		return made
 	case reflect.Struct:
 		made := reflect.New(v.Type()).Elem()
-		for _, field := range fieldsOfStruct(v.Type()) {
+		for _, field := range fieldsOf(v.Type()) {
 			made.FieldByIndex(field.Index).Set(other(field.Name, v.FieldByIndex(field.Index)))
 		}
 		return made

@@ -57,7 +57,7 @@ func (w *world) play(step *Step) (bool, error) {
 	case step.Do == "timeout" && runs:
 		return w.timeOut(place, step.Timer), nil
 	case step.Do == "request" && n.up && (w.retries || !w.knows(step.Op)):
-		command, err := w.command(step.Command)
+		command, err := w.read(step.Command)
 		if err != nil {
 			return false, err
 		}
@@ -91,7 +91,7 @@ func (w *world) hearLie(place int, step *Step) (bool, error) {
 
 // lieOf is the message that a liar sends. The error says that its receiver could not read it.
 func (w *world) lieOf(step *Step) (any, error) {
-	content, err := w.command(step.Lie)
+	content, err := w.read(step.Lie)
 	known := w.place(step.From) >= 0 && w.place(step.Node) >= 0
 	if err != nil || !known || !w.understands(step.Node, content) {
 		return nil, fmt.Errorf("the story has %s tell %s what is no message: %.200s", step.From, step.Node, step.Lie)
@@ -121,7 +121,7 @@ func (w *world) find(to int, step *Step) *message {
 
 func (w *world) knows(op int) bool { return op < len(w.operations) && w.operations[op] != nil }
 
-func (w *world) command(raw json.RawMessage) (any, error) {
+func (w *world) read(raw json.RawMessage) (any, error) {
 	found, err := parse(raw)
 	if err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func (p *Protocol) value(raw any, kind reflect.Type, depth int) (reflect.Value, 
 		return made, p.setItems(made, items, depth)
 	case kind.Kind() == reflect.Array && isList && tag == "" && len(items) == kind.Len():
 		return made, p.setItems(made, items, depth)
-	case kind.Kind() == reflect.Struct && isList && tag == kind.Name() && len(items) == len(fieldsOfStruct(kind)):
+	case kind.Kind() == reflect.Struct && isList && tag == kind.Name() && len(items) == len(fieldsOf(kind)):
 		return made, p.setFields(made, items, depth)
 	case kind.Kind() == reflect.Int:
 		if number, ok := raw.(json.Number); ok {
@@ -131,7 +131,7 @@ func (p *Protocol) setItems(made reflect.Value, items []any, depth int) error {
 }
 
 func (p *Protocol) setFields(made reflect.Value, items []any, depth int) error {
-	for i, field := range fieldsOfStruct(made.Type()) {
+	for i, field := range fieldsOf(made.Type()) {
 		found, err := p.value(items[i], field.Type, depth+1)
 		if err != nil {
 			return err
@@ -165,8 +165,8 @@ func setDigest(made reflect.Value, raw any) error {
 
 var structFields sync.Map // by type
 
-// fieldsOfStruct are a struct's fields, with those of a struct that it embeds in that one's place.
-func fieldsOfStruct(kind reflect.Type) []reflect.StructField {
+// fieldsOf a struct, with those of a struct that it embeds in that one's place.
+func fieldsOf(kind reflect.Type) []reflect.StructField {
 	if known, ok := structFields.Load(kind); ok {
 		return known.([]reflect.StructField)
 	}
@@ -247,7 +247,7 @@ func (w *writer) put(v reflect.Value) {
 func (w *writer) putStruct(v reflect.Value) {
 	begin := len(w.buffer)
 	w.buffer = append(append(append(w.buffer, `["`...), v.Type().Name()...), '"')
-	for _, field := range fieldsOfStruct(v.Type()) {
+	for _, field := range fieldsOf(v.Type()) {
 		w.buffer = append(w.buffer, ',')
 		w.put(v.FieldByIndex(field.Index))
 	}

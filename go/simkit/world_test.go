@@ -200,7 +200,7 @@ func TestAStoryIsToldByLinksTypesAndAges(t *testing.T) {
 	var numbers []int
 	w, _ := drive(t, story, func(w *world) []Effect {
 		if w.event[0] == deliver {
-			m, err := w.command(encode(w.event[2]))
+			m, err := w.read(encode(w.event[2]))
 			if err != nil {
 				t.Fatal(err)
 			}

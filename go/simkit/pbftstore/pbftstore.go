@@ -51,7 +51,6 @@ func fields() map[string]any {
 // section5 is what correct replicas and clients make of reads, beside what they do in PBFT.
 type section5 struct {
 	*pbft.Section4
-	facts       simkit.Facts
 	said        map[saying][]string // which correct replicas gave this result
 	read        map[int][]any       // what reads gave, at correct replicas
 	registers   map[string]map[string]any
@@ -67,7 +66,6 @@ type saying struct {
 func newSection5(f simkit.Facts) *section5 {
 	s := &section5{
 		Section4:    pbft.NewSection4(f),
-		facts:       f,
 		said:        map[saying][]string{},
 		read:        map[int][]any{},
 		registers:   map[string]map[string]any{},
@@ -160,11 +158,11 @@ func (s *section5) replied(x simkit.Replied) error {
 // resultsByCertificate: a client accepts what f + 1 replicas say, and 2f + 1 where reads pass by the log (§4.1, §5.1; [B]).
 func (s *section5) resultsByCertificate(x simkit.Replied) error {
 	correct := s.said[saying{x.Op, x.Result}]
-	least := pbft.MostLiars(len(s.facts.Nodes()))
-	if s.facts.Switch("read_only") == true {
+	least := pbft.MostLiars(len(s.Facts.Nodes()))
+	if s.Facts.Switch("read_only") == true {
 		least *= 2
 	}
-	if len(correct)+len(s.facts.Liars()) > least {
+	if len(correct)+len(s.Facts.Liars()) > least {
 		return nil
 	}
 	return simkit.Break("results_by_certificate", "%s accepted %v for %v, and of the correct replicas only %q said so",
