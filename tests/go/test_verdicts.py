@@ -147,6 +147,11 @@ CASES = {
         attrs.evolve(BROKEN, bugs=[]),
         f"{BUGS[0]} is left for the simulator, and fixed for the Go suite. A repair that mends",
     ),
+    "the story of what is left ends in a panic": (
+        PARTIAL,
+        attrs.evolve(BROKEN, bugs=[], failures=[{**FAILED, "bug": BUGS[0], "invariant": ""}]),
+        "",
+    ),
     "the suite has no story of what is left": (PARTIAL, attrs.evolve(BROKEN, bugs=[], told=BUGS[1:]), ""),
     "there is no second verdict": (FIRST, Verdict(solved=None, sentence="there is no Go suite"), ""),
 }
