@@ -1,6 +1,6 @@
 """The certificates of tasks that runs judge: about what stands there now, and made by a certifier that bites.
 
-To measure all takes hours of CPU: `make certificates` does it. Here it is tried on one hidden test of one task.
+To measure all takes twenty minutes of CPU: `make certificates` does it. Here it is tried on one hidden test of one task.
 """
 
 import re
@@ -12,7 +12,7 @@ import pytest
 
 from protosim import score as scoring
 from protosim.errors import UserError
-from protosim.score import certificates, certify
+from protosim.score import certify, taskpage
 from protosim.score.candidates import Candidate, candidates, idle_go, inert_go, languages, reference_of, short
 from protosim.score.certify import Certificate, Verdict
 from protosim.score.suite import Task, load_task, tasks
@@ -48,7 +48,7 @@ def test_a_certificate_is_about_the_task_as_it_stands_and_found_nothing_wrong(na
 
 
 def test_the_page_is_what_the_certificates_say() -> None:
-    assert certificates.PATH.read_text("utf-8") == certificates.page(), "protosim task check TASK --write"
+    assert taskpage.PATH.read_text("utf-8") == taskpage.page(), "protosim task check TASK --write"
 
 
 def test_a_certificate_of_another_suite_is_stale_and_says_which_command_renews_it() -> None:
