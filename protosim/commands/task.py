@@ -23,7 +23,7 @@ from protosim.proofs import certify as proofs
 from protosim.proofs import derive, page
 from protosim.proofs.judge import Broken
 from protosim.proofs.problem import Problem, given, load, names
-from protosim.score import certificates, certify
+from protosim.score import certify, taskpage
 from protosim.score.candidates import LANGUAGES, languages
 from protosim.score.suite import Task, load_task
 
@@ -120,8 +120,8 @@ def _judged(task: Task, language: str, args: argparse.Namespace, out: Output) ->
     _tell(says, found.faults, out)
     if args.write:
         certify.keep(certificate)
-        files.write(certificates.PATH, certificates.page())
-        out.say(f"Wrote its certificate, and {certificates.PATH}.")
+        files.write(taskpage.PATH, taskpage.page())
+        out.say(f"Wrote its certificate, and {taskpage.PATH}.")
     return certificate
 
 
