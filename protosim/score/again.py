@@ -35,16 +35,20 @@ def program(task: Task, candidate: Path, worker: Path) -> Program:
     """The candidate's nodes; one in Go is compiled to `worker`. Raises UserError for what cannot be loaded."""
     if candidate.suffix != golang.SUFFIX:
         return load(task.protocol, source=str(candidate))
+    with golang.workshop(task.protocol) as shop:
+        made = _compiled(shop, candidate, worker.absolute())
+    if isinstance(made, Refusal):
+        raise UserError(f"{candidate} plays no run: {made.stage}: {made.sentence}.")
+    return remote.load(task.protocol, (str(made),))
+
+
+def _compiled(shop: golang.Workshop, candidate: Path, into: Path) -> Path | Refusal:
     raw = gates.fetch(candidate)
     source = gates.read(raw) if isinstance(raw, bytes) else raw
-    with golang.workshop(task.protocol) as shop:
-        found = source if isinstance(source, Refusal) else shop.gate(source)
-        if isinstance(source, str) and isinstance(found, str):
-            compiled = shop.compiled(source, worker.absolute())
-            found = found if isinstance(compiled, Path) else compiled
-    if isinstance(found, Refusal):
-        raise UserError(f"{candidate} plays no run: {found.stage}: {found.sentence}.")
-    return remote.load(task.protocol, (str(worker.absolute()),))
+    if isinstance(source, Refusal):
+        return source
+    plain = shop.gate(source)
+    return plain if isinstance(plain, Refusal) else shop.compiled(source, into)
 
 
 def played(program: Program, trial: Trial) -> Outcome:

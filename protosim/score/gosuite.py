@@ -10,7 +10,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -18,11 +17,11 @@ import attrs
 from protosim import files
 from protosim.api import MS
 from protosim.errors import UserError
-from protosim.paths import data
 from protosim.program import Program, from_source, reference
 from protosim.run import make_fault, make_switches, simulate
 from protosim.scenario import Choice, Scenario, Step
 from protosim.score.calibrate import SHARE, Subset, subsets
+from protosim.score.gojudge import suite_path
 from protosim.score.suite import Recipe, Secret, Task, Trial, load_suite, load_task, secret, trials
 from protosim.shrink import record, shrink
 
@@ -176,12 +175,6 @@ def random_recipe(task: Task, recipe: Recipe, seeds: list[int]) -> dict[str, Any
 
 
 # -- The file ----------------------------------------------------------------------------------------
-
-
-def suite_path(task: str, using: Secret) -> Path:
-    if using.folder is not None:
-        return using.folder / f"{task}.go-suite.json"
-    return data("go") / "suites" / task / "suite.json"
 
 
 def dump(raw: dict[str, Any]) -> str:

@@ -11,9 +11,10 @@ from protosim.hunt import trials
 from protosim.plan import Wish
 from protosim.program import Program, from_source, modules, reference, spec_of
 from protosim.scenario import Choice, Scenario
+from protosim.score.again import played
 from protosim.score.suite import SubRun, Trial, load_task, secret, suite_path, tasks
 from protosim.transcript import perform
-from tests.score.candidates import judge, played, shorten
+from tests.score.candidates import judge, shorten
 
 
 def tolerant() -> list[str]:

@@ -9,12 +9,9 @@ import pytest
 
 import protosim.score
 from mutations import engine, find
-from protosim.program import Program, reference
-from protosim.run import make_world, run_to_end
+from protosim.program import reference
 from protosim.score import Result, handed_out, score
-from protosim.score.judge import Game, Outcome, blame
-from protosim.score.rehearsal import Rehearsal
-from protosim.score.suite import Suite, Task, Trial, load_suite, load_task, secret
+from protosim.score.suite import Suite, Task, load_suite, load_task, secret
 
 TASK = "fix_raft_safety"
 REFERENCE = reference("raft").source
@@ -45,18 +42,6 @@ def judge(source: str | bytes, folder: Path, task: str = TASK) -> Result:
     file = folder / "candidate.py"
     file.write_bytes(source if isinstance(source, bytes) else source.encode())
     return score(task, file)
-
-
-def played(program: Program, trial: Trial) -> Outcome:
-    """How the run ends, with the nodes in this process: the judge says it, and no worker has to start."""
-    game = Game(trial, reference(program.name), make_world(program, trial.scenario), (), 0)
-    host = Rehearsal(program, trial.scenario)
-    with blame(game):
-        run_to_end(game.world, host)
-        game.did.update(host.did)
-        game.end()
-    assert game.outcome is not None
-    return game.outcome
 
 
 def shorten(patch: pytest.MonkeyPatch, tests: int, kinds: tuple[str, ...], name: str = TASK) -> None:
