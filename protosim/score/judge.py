@@ -6,7 +6,7 @@ then worker after worker answers; while the effects of one's answers are carried
 still at work. Who is asked what, and in which order, depends on the suite and the answers alone.
 
 The n-th boot of a run takes place in worker n. So no two nodes of a run, and no two lives of a
-node, ever share a worker.
+node, ever share a worker. A run that begins anew does so in other workers: none remembers how it went.
 """
 
 import contextlib
@@ -71,6 +71,7 @@ class Game:
     did: set[str] = attrs.field(factory=set)  # by the candidate's nodes: `deeds`
     seats: dict[int, Worker] = attrs.field(factory=dict)  # by node, where it lives now
     boots: int = 0
+    lives: int = 0  # how often it began anew
     outcome: Outcome | None = None
 
     def advance(self) -> bool:
@@ -259,7 +260,7 @@ class Judge:
             if world.pending[0] == START:
                 if game.boots == MOST_BOOTS:
                     raise ProtocolFailure(f"its nodes booted more than {MOST_BOOTS} times")
-                game.seats[world.at] = self.pool.worker(game.boots)
+                game.seats[world.at] = self.pool.worker(game.lives * MOST_BOOTS + game.boots)
                 game.boots += 1
             return True
         return False
@@ -270,6 +271,7 @@ class Judge:
             answers = self._answers(seat, seat.hear(), len(games))
             for i, game in enumerate(games):
                 if answers is None or (seat.looped and str(answers[i]).startswith(LEFT)):
+                    seat.kill("it left what it was asked")  # or it could do so for ever, at no cost
                     self._lose(game, seat)
                 else:
                     self._settle(game, answers[i], seat)
@@ -278,7 +280,7 @@ class Judge:
         """The process in which a node of this run lived is no more. What another run did there costs it nothing."""
         if seat.looped:
             fresh = self._begin(game.trial, game.slot)
-            game.world, game.liars, game.boots = fresh.world, fresh.liars, 0
+            game.world, game.liars, game.boots, game.lives = fresh.world, fresh.liars, 0, game.lives + 1
             game.did.clear()
             game.seats.clear()
         else:
