@@ -1,24 +1,36 @@
 """The benchmarks run, and what they print is what was measured. How fast anything is, no test says."""
 
+import gc
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import attrs
 import pytest
 
 from protosim import bench, cli
-from protosim.bench import edits, kills, page, speed
+from protosim.adapters import go
+from protosim.bench import edits, judge, kills, page, speed, workers
 from protosim.bench.sizes import QUICK
 from protosim.errors import UserError
 from protosim.program import modules, reference
 from protosim.run import simulate
+from protosim.score.judge import Progress
+from protosim.score.result import Result
+from protosim.score.suite import Trial, trials
+from tests.dafny.conftest import required
 
 TINY = attrs.evolve(QUICK, peer_events=500, events=300, hunt_events=300, scaling_runs=2)
 
 
 @pytest.fixture(scope="module")
-def report() -> bench.Report:
-    return bench.measure(TINY, "protosim bench", lambda says: None)
+def report() -> Iterator[bench.Report]:
+    gc.collect()
+    gc.freeze()  # each figure collects garbage first, which would go through what all other tests have left
+    yield bench.measure(TINY, "protosim bench", lambda says: None)
+    gc.unfreeze()
 
 
 def test_every_part_has_its_figures(report: bench.Report) -> None:
@@ -106,5 +118,106 @@ def test_the_command_writes_its_report_and_prints_one_object(
     assert cli.main(["bench", "--write", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["schema"], told["status"]) == ("protosim/bench/1", "ok")
-    assert set(told) >= {"about", "speed", "kills", "edits", "scaling", "workers"}
+    assert set(told) >= {"about", "speed", "kills", "edits", "scaling", "judge"}
     assert (tmp_path / bench.REPORT).read_text("utf-8").startswith("# Benchmarks\n")
+
+
+# -- The judge ---------------------------------------------------------------------------------------
+
+ANSWER = judge.Scored(
+    language="go", answer=judge.WHOLE, score=1.0, events=120_000, wall=20.0, cpu=36.0, runs=12.0, after=5.0
+)
+REFUSED = attrs.evolve(ANSWER, answer="as handed out", score=0.0, events=0, wall=2.0, cpu=4.0, runs=0.0, after=0.0)
+JUDGED = judge.Judged(scored=(ANSWER, REFUSED), missing="", runs=190, here=80_000.0, load="0.4", processors=2)
+
+
+def test_a_score_is_split_and_a_batch_is_the_sum_of_its_answers() -> None:
+    made = judge.section(JUDGED)
+    assert made.rows[1:] == (
+        ("Go: the reference", "1", "20.0", "36.0", "3.0", "12.0", "5.0", "6,000", "100"),
+        ("Go: as handed out", "0", "2.0", "4.0", "2.0", "0.0", "0.0", "", "900"),
+        ("Go: all of these", "", "22.0", "40.0", "5.0", "12.0", "5.0", "", "180"),
+    )
+    assert "load 0.4" in made.note
+
+
+def test_a_page_without_go_says_why() -> None:
+    alone = attrs.evolve(JUDGED, scored=(attrs.evolve(ANSWER, language="python"),), missing="Go is needed.")
+    assert judge.section(alone).note.endswith("Go was left out: Go is needed.")
+    assert alone.languages() == ["python"]
+
+
+def test_the_judged_rate_is_that_of_the_reference_while_its_runs_are_played() -> None:
+    assert judge.rates(JUDGED) == {"go": 10_000}
+    made = workers.section(workers.Workers(here=80_000, judged={"go": 10_000}, carried={"go": 40_000}, events=9))
+    assert made.rows[1:] == (
+        ("in this process", "80,000", "1.00"),
+        ("in workers in Go", "10,000", "0.12"),
+        ("one worker in Go, the pipe by itself", "40,000", "0.50"),
+    )
+
+
+def test_a_pipe_to_go_carries_all_events_of_a_run() -> None:
+    try:
+        go.find()
+    except go.Missing as missing:
+        if required("go"):
+            raise
+        pytest.skip(str(missing))
+    events = workers.recorded(QUICK.carried_events)
+    assert len(events) >= QUICK.carried_events
+    assert workers.carried(["go"], events, lambda says: None)["go"] > 0
+
+
+def some(*args: Any) -> list[Trial]:
+    return trials(*args)[:3]
+
+
+def score(solved: bool = True, disagreement: str = "") -> Callable[..., Result]:
+    """A judge that takes no time."""
+
+    def judged(task: str, candidate: Path, *, progress: Progress) -> Result:
+        progress(0, 1)
+        sleep(0.01)
+        progress(1, 1)
+        runs = {"1/a/1": {"events": 10}}
+        right = solved and candidate.read_text("utf-8") == reference("raft").source
+        return Result(
+            task=task, split="public", stage="scored", score=1.0, solved=right, runs=runs, disagreement=disagreement
+        )
+
+    return judged
+
+
+def test_a_judge_that_is_wrong_has_no_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in (score(solved=False), score(disagreement="Two verdicts disagree")):
+        monkeypatch.setattr(judge, "score", wrong)
+        with pytest.raises(RuntimeError, match="the reference has not the score that it is due"):
+            judge.measure(lambda says: None)
+
+
+def test_the_judge_alone_refills_its_sections_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> go.Go:
+        raise go.Missing("Go is needed and was not found.")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(judge, "score", score())
+    monkeypatch.setattr(judge, "trials", some)
+    monkeypatch.setattr(go, "find", missing)
+    before = "# Benchmarks\n\nHead.\n\n## Step protocol\n\nold\n\n## Speed\n\nkept\n"
+    Path("docs").mkdir()
+    bench.REPORT.write_text(before, "utf-8")
+    assert cli.main(["bench", "--judge", "--quick", "--write", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["judge"]["scores"]["scored"]) == 3
+    after = bench.REPORT.read_text("utf-8")
+    assert "old" not in after
+    assert after.startswith("# Benchmarks\n\nHead.\n\n## Step protocol\n\n| nodes | events/s | ratio |\n")
+    assert "\n\n## Speed\n\nkept\n\n## The judge\n\n| answer |" in after
+    assert after.endswith("\n")
+    assert after.count("Made by `protosim bench --judge --write`, 20") == 2
+    again = page.refilled(after, page.About.here("again"), [page.Section("Step protocol", (("a",),), "b")])
+    assert "## Step protocol\n\n| a |\n| --- |\n\nb Made by `again`" in again
+    assert again.partition("## Speed")[2] == after.partition("## Speed")[2]

@@ -33,22 +33,42 @@ class About:
 
     @classmethod
     def here(cls, command: str) -> "About":
-        load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
         return cls(
             command=command,
             date=f"{datetime.now(UTC):%Y-%m-%d}",
             python=python(),
             machine=machine(),
-            load=load,
+            load=load(),
         )
 
     def sentence(self) -> str:
         return f"`{self.command}`, {self.date}, {self.python}, {self.machine}, load {self.load} at the start."
 
 
+def load() -> str:
+    """The machine's, over the last minute."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+
+
 def markdown(about: About, sections: Sequence[Section]) -> str:
     """The whole page."""
-    lines = ["# Benchmarks", "", about.sentence(), ""]
+    return "\n".join(["# Benchmarks", "", about.sentence(), "", *(_block(section) for section in sections)])
+
+
+def refilled(text: str, about: About, sections: Sequence[Section]) -> str:
+    """The page with these sections in the place of those of their titles; one that it lacked comes last.
+
+    Each says how it was made, since the page's head speaks of the others.
+    """
     for section in sections:
-        lines += [f"## {section.title}", "", *table(section.rows, 1), "", section.note, ""]
-    return "\n".join(lines)
+        block = _block(Section(section.title, section.rows, f"{section.note} Made by {about.sentence()}"))
+        before, there, rest = text.partition(f"## {section.title}\n")
+        if there:
+            text = before + block + "".join(rest.partition("\n## ")[1:])
+        else:
+            text += f"\n{block}"
+    return text
+
+
+def _block(section: Section) -> str:
+    return "\n".join([f"## {section.title}", "", *table(section.rows, 1), "", section.note, ""])

@@ -14,7 +14,8 @@ class Sizes:
     hunt_events: int = 100_000  # after which a hunt gives up
     edited_runs: int = 12  # for each edit and scheduler
     scaling_runs: int = 400
-    score: bool = True  # whether a candidate is scored for the step protocol's speed
+    score: bool = True  # whether the judge is measured, which takes whole scores
+    carried_events: int = 20_000  # over the pipe to one worker
 
 
 FULL = Sizes()
@@ -27,4 +28,5 @@ QUICK = Sizes(
     edited_runs=1,
     scaling_runs=4,
     score=False,
+    carried_events=400,
 )

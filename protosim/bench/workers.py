@@ -6,117 +6,68 @@ sent again to one worker, many in a frame.
 
 import contextlib
 import os
-import tempfile
-import time
-from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import attrs
 
+from protosim.bench import judge
+from protosim.bench.judge import NAMES, Judged
 from protosim.bench.page import Section
 from protosim.bench.sizes import Sizes
-from protosim.errors import UserError
 from protosim.program import reference
-from protosim.run import LocalHost, make_world, simulate
+from protosim.run import LocalHost, make_world
 from protosim.scenario import Choice, Scenario
-from protosim.score import golang, score, step
-from protosim.score.batch import Used
+from protosim.score import golang, step
 from protosim.score.judge import question, switches_of
 from protosim.score.pool import Launch, Pool, Worker, bundle, python
-from protosim.score.result import Result
-from protosim.score.suite import load_suite, load_task, secret, trials
 
-TASK = "fix_raft_safety"
 WALK = Choice("walk", {"timer": 20, "request": 3})
-CARRIED = Scenario(protocol="raft", seed=1, nodes=3, events=20_000, scheduler=WALK)
+CARRIED = Scenario(protocol="raft", seed=1, nodes=3, scheduler=WALK)
 FRAME = 190  # events of one: as many as there are runs in flight
 AHEAD = 2  # frames under way
-
-
-@attrs.frozen(kw_only=True)
-class Scored:
-    """What a score of the reference takes, compiled before where it is compiled."""
-
-    language: str
-    wall_s: float
-    per_hour_and_core: float
+TICK = 0.01  # seconds of CPU time: less cannot be told of another process
 
 
 @attrs.frozen(kw_only=True)
 class Workers:
-    runs: int
-    events: int
-    here: float  # events a second, nodes in this process
-    there: float  # events a second, nodes in workers
-    ratio: float
-    carried: dict[str, float]  # by language: events a second over one pipe
-    scored: tuple[Scored, ...]
+    """Events a second; by language where a worker has one."""
+
+    here: float  # a suite's runs, nodes in this process
+    judged: dict[str, float]  # the same runs, nodes in workers
+    carried: dict[str, float]  # over one pipe
+    events: int  # that were carried
 
 
-def measure(sizes: Sizes, progress: Callable[[str], None]) -> Workers | None:
-    """Wall time; None where the sizes leave it out."""
-    if not sizes.score:
-        return None
-    task, using = load_task(TASK), secret()
-    program = reference(task.protocol)
-    progress(f"{TASK}, in workers")
-    result, python_took = _score("python", program.source)
-    there, took = python_took.wall_s, [python_took]
-    with contextlib.suppress(UserError):
-        source = golang.reference(task.protocol)
-        progress(f"{TASK}, in workers, in Go")
-        _score("go", source)  # a first one compiles what is kept
-        took.append(_score("go", source)[1])
-    events = sum(run["events"] for run in result.runs.values())
-    progress(f"{TASK}, in this process")
-    started = time.monotonic()
-    for trial in trials(task, load_suite(TASK, using), using):
-        simulate(program, trial.scenario)
-    here = time.monotonic() - started
+def measure(sizes: Sizes, judged: Judged, progress: Callable[[str], None]) -> Workers:
+    """The suite's runs were measured when they were judged; what a pipe carries is measured here."""
+    events = recorded(sizes.carried_events)
     return Workers(
-        runs=len(result.runs),
-        events=events,
-        here=round(events / here),
-        there=round(events / there),
-        ratio=round(here / there, 3),
-        carried=carried(progress),
-        scored=tuple(took),
+        here=judged.here,
+        judged=dict(judge.rates(judged)),
+        carried=carried(judged.languages(), events, progress),
+        events=len(events),
     )
-
-
-def _score(language: str, source: str) -> tuple[Result, Scored]:
-    """Raises UserError where the language's tools are missing."""
-    with tempfile.TemporaryDirectory() as folder:
-        candidate = Path(folder, "candidate.go" if language == "go" else "candidate.py")
-        candidate.write_text(source, "utf-8")
-        before = Used.until_now()
-        result = score(TASK, candidate)
-        used = before.since()
-    if not result.solved:
-        raise RuntimeError(f"the reference was not scored: {result.sentence}")
-    return result, Scored(language=language, wall_s=used.wall, per_hour_and_core=used.rate(1))
 
 
 # -- The pipe by itself ------------------------------------------------------------------------------
 
 
-def carried(progress: Callable[[str], None]) -> dict[str, float]:
-    """Events a second by language; without Go where it is missing."""
-    events = recorded()
+def carried(languages: Iterable[str], events: Sequence[Any], progress: Callable[[str], None]) -> dict[str, float]:
+    """Events a second by language. Raises UserError where one's tools are missing."""
     found: dict[str, float] = {}
-    for language, launched in (("Python", _python), ("Go", _go)):
-        progress(f"the pipe to a worker in {language}")
-        with contextlib.suppress(UserError), launched() as launch:
+    for language in languages:
+        progress(f"the pipe to a worker in {NAMES[language]}")
+        with _LAUNCHED[language]() as launch:
             found[language] = round(carry(launch, events))
     return found
 
 
-def recorded() -> list[Any]:
+def recorded(most: int) -> list[Any]:
     """The events of a run, as they are sent; each boot in a slot of its own."""
-    program = reference("raft")
-    world, host = make_world(program, CARRIED), LocalHost(program, CARRIED)
-    switches = switches_of(program, CARRIED)
+    program, scenario = reference("raft"), attrs.evolve(CARRIED, events=most)
+    world, host = make_world(program, scenario), LocalHost(program, scenario)
+    switches = switches_of(program, scenario)
     slots: dict[int, int] = {}
     events: list[Any] = []
     while world.advance():
@@ -136,7 +87,7 @@ def carry(launch: Launch, events: Sequence[Any]) -> float:
     By CPU time: the start of the process is measured alone, and does not count.
     """
     start, whole = _cpu(launch, []), _cpu(launch, events)
-    return len(events) / max(whole[0] - start[0], whole[1] - start[1])
+    return len(events) / max(whole[0] - start[0], whole[1] - start[1], TICK)
 
 
 def _cpu(launch: Launch, events: Sequence[Any]) -> tuple[float, float]:
@@ -176,32 +127,26 @@ def _go() -> Generator[Launch]:
         yield shop.launch()
 
 
+_LAUNCHED = {"python": _python, "go": _go}
+
+
 def section(workers: Workers) -> Section:
+    def row(nodes: str, rate: float) -> tuple[str, str, str]:
+        return nodes, f"{rate:,.0f}", f"{rate / workers.here:.2f}"
+
     rows = (
         ("nodes", "events/s", "ratio"),
-        ("in this process", f"{workers.here:,.0f}", "1"),
-        ("in workers", f"{workers.there:,.0f}", f"{workers.ratio:.2f}"),
+        row("in this process", workers.here),
+        *(row(f"in workers in {NAMES[language]}", rate) for language, rate in workers.judged.items()),
         *(
-            (f"one worker in {language}, the pipe by itself", f"{rate:,.0f}", f"{rate / workers.here:.2f}")
+            row(f"one worker in {NAMES[language]}, the pipe by itself", rate)
             for language, rate in workers.carried.items()
         ),
     )
     note = (
-        f"The {workers.runs} runs of {TASK}'s suite, {workers.events:,} events, with the reference as the candidate. "
-        "Wall time; with workers the start of their processes is part of it. The pipe by itself: "
-        f"{CARRIED.events:,} events of one run, {FRAME} in a frame, each answer read and checked; by CPU time of the "
-        "slower side, so where each has a core."
+        f"The runs of {judge.TASK}'s suite with the reference as the candidate: in workers by the clock, from the "
+        "first answered event to the last, so whatever else runs there counts; in this process by CPU time. The pipe "
+        f"by itself: {workers.events:,} events of one run, {FRAME} in a frame, each answer read and checked; by CPU "
+        "time of the slower side, so where each has a core."
     )
     return Section("Step protocol", rows, note)
-
-
-def scored_section(workers: Workers) -> Section:
-    rows = (
-        ("language", "a score takes, s", "answers an hour and core"),
-        *((x.language, f"{x.wall_s:.1f}", f"{x.per_hour_and_core:,.0f}") for x in workers.scored),
-    )
-    note = (
-        f"{TASK}, the whole hidden suite, with the reference as the answer; for Go with the gate and the compiler, "
-        "whose cache is warm. The first figure is wall time; the second is by CPU time, workers included."
-    )
-    return Section("Scores", rows, note)
