@@ -18,6 +18,7 @@ from protosim.commands.hunt import tell_saved
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status, Tick, command
 from protosim.proofs.judge import Lemma
+from protosim.run import printable
 from protosim.score import again, batch, handed_out, language_of, score, verdicts
 from protosim.score.gojudge import Verdict
 from protosim.score.judge import Progress
@@ -28,6 +29,7 @@ from protosim.score.verdicts import Log
 from protosim.words import plural
 
 FAILURES = 5  # in the terminal; --json has all
+LONGEST_NAME = 60  # of an answer's file, in the terminal
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +136,8 @@ def run_batch(task: str, folder: Path, log: Log, out: Output) -> Answer:
     fresh, interrupted = 0, False
     started = batch.Used.until_now()
     used = started.since()
-    wide = max(map(len, names))
+    shown = {name: printable(name, LONGEST_NAME) for name in names}
+    wide = max(map(len, shown.values()))
     with out.progress(len(names)) as tick:
         try:
             for name in names:
@@ -143,12 +146,12 @@ def run_batch(task: str, folder: Path, log: Log, out: Output) -> Answer:
                 if known := row is not None:
                     row = attrs.evolve(row, name=name)
                 else:
-                    row = batch.row(task, folder / name, _told(tick, name))
+                    row = batch.row(task, folder / name, _told(tick, shown[name]))
                     log.add(key, {"task": task, **attrs.asdict(row)})
                     fresh, used = fresh + 1, started.since()
                 rows.append(row)
-                tick(1, name)
-                out.table([(name.ljust(wide), row.verdict.ljust(8), _of(row, known))])
+                tick(1, shown[name])
+                out.table([(shown[name].ljust(wide), row.verdict.ljust(8), _of(row, known))])
         except KeyboardInterrupt:
             interrupted = True
     return _sum_up(Batch(task, log, rows, len(names), fresh, used, interrupted), out)

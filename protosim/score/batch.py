@@ -10,6 +10,7 @@ import attrs
 
 from protosim.errors import UserError
 from protosim.proofs import problem
+from protosim.run import printable
 from protosim.score import score
 from protosim.score.judge import Progress
 from protosim.score.pool import Worker
@@ -65,7 +66,7 @@ def row(task: str, answer: Path, progress: Progress | None = None) -> Row:
     try:
         found = score(task, answer, progress=progress)
     except UserError as error:
-        return Row(name=answer.name, stage="error", sentence=str(error))
+        return Row(name=answer.name, stage="error", sentence=printable(str(error)))
     kept = {field.name: getattr(found, field.name) for field in attrs.fields(Row) if field.name != "name"}
     return Row(name=answer.name, **kept)
 
