@@ -20,7 +20,7 @@ const (
 	patience = 2 * time.Second // with workers that nobody needs any more
 
 	mostBytes    = 256 << 10 // that a worker may answer to one event, on average over a frame
-	mostReceived = 256 << 20 // bytes that all workers may send in all
+	mostReceived = 64 << 20  // bytes that all workers may send in all: the kit holds them, each in many of its own
 	mostDead     = 3         // workers, after which a candidate is given up
 	frameStart   = 4         // bytes of a frame's length
 )
