@@ -50,7 +50,8 @@ class Go:
     ) -> str:
         """Compile a command of the module, with other files in the place of some of its own. Nothing of it is run.
 
-        Returns what the compiler finds wrong, or nothing. Raises OSError if Go does not start, or does not end.
+        Returns what the compiler finds wrong, or nothing. Raises OSError if Go does not start, TimeoutError if it does
+        not end.
         """
         swaps = json.dumps({"Replace": {str(old): str(new) for old, new in overlay.items()}})
         with tempfile.TemporaryDirectory(prefix="protosim-") as folder:
@@ -59,7 +60,7 @@ class Go:
             command = [self.program("go"), "-C", str(module), "build", "-overlay", str(named), *flags]
             done = self._run([*command, "-o", str(into), f"./{package}"])
         if done.code is None:
-            raise OSError(f"Go did not compile {package} within {LIMITS.seconds:g} s")
+            raise TimeoutError(f"Go did not compile {package} within {LIMITS.seconds:g} s")
         return "" if done.code == 0 else done.output
 
     def build_tests(self, module: Path, package: str, into: Path) -> str:

@@ -131,7 +131,10 @@ class Workshop:
         text = self.folder / own.name
         text.write_text(source, "utf-8", newline="\n")
         package = f"cmd/{package_of(self.protocol)}"
-        errors = self.go.build(paths.data("go"), package, into, {own: text}, flags)
+        try:
+            errors = self.go.build(paths.data("go"), package, into, {own: text}, flags)
+        except TimeoutError as late:  # a source can see to that; a machine that is too slow fails the reference as well
+            return Refusal("compile_error", str(late))
         return Refusal("compile_error", _sentence(errors)) if errors else into
 
     def require_health(self) -> None:
