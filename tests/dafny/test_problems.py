@@ -28,7 +28,13 @@ def test_there_are_four() -> None:
     } <= set(names())
 
 
-@pytest.mark.parametrize("name", names())
+# What takes longer has a certificate, which is tested to be about the files that stand there.
+LONG = ("verify_replicated_kv", "verify_two_phase_commit")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.thorough) if name in LONG else name for name in names()]
+)
 def test_the_reference_proves_the_problem(name: str, dafny: tool.Dafny) -> None:
     problem = load(name)
     judgement = judge(problem, problem.reference, dafny)

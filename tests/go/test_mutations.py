@@ -9,7 +9,6 @@ from protosim.adapters.go import Go
 from protosim.errors import UserError
 from protosim.score import golang
 from protosim.score.gates import Refusal
-from protosim.score.golang import Workshop
 from protosim.score.twins import in_go
 
 SOURCE = """package p
@@ -144,9 +143,5 @@ def test_every_mutant_that_is_known_in_go_applies_and_compiles(tool: Go, protoco
     assert known
     with golang.workshop(protocol) as shop:
         for each in known:
-            _require_compiles(shop, mutated.apply(source, each), each.id)
-
-
-def _require_compiles(shop: Workshop, source: str, name: str) -> None:
-    built = shop.compiled(source, shop.folder / "mutant")
-    assert not isinstance(built, Refusal), f"{name}: {built.sentence}"
+            checked = shop.gate(mutated.apply(source, each))  # its types, as the compiler does, in a tenth of the time
+            assert not isinstance(checked, Refusal), f"{each.id}: {checked.sentence}"

@@ -82,7 +82,7 @@ def test_forks_of_a_node_with_objects_do_not_disturb_each_other() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"nodes": 10**9}, "a cluster of 1000000000 nodes"),
+        ({"nodes": 10**9}, "a cluster of 1,000,000,000 nodes"),
         ({"seed": -1}, "seed -1 is out of range"),
         ({"scheduler": Choice("pct", {"depth": 10**12})}, "pct:depth=1000000000000 is out of range"),
     ],
