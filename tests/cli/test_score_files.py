@@ -157,6 +157,16 @@ def test_a_folder_of_answers_is_judged_one_by_one(cli: Cli, answers: Path) -> No
     assert cli("score", TASK, "--batch", answers, "--json").code == 0
 
 
+def test_names_of_answers_hold_nothing_that_a_terminal_obeys(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a\x1b[2J.py", "b\n\r.py", f"{'c' * 200}.py", "d\udcff.py"):
+        (tmp_path / name).write_bytes(b"\xff")
+    (tmp_path / "e\x1b[2J.py").mkdir()
+    told = cli("score", TASK, "--batch", tmp_path)
+    assert told.code == 3
+    assert all(line.isprintable() for line in told.out.splitlines())
+    assert "a?[2J.py" in told.out
+
+
 def test_an_interrupted_batch_keeps_its_verdicts_and_goes_on_with_the_rest(
     cli: Cli, answers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,9 +4,14 @@ A cheat is the reference with code added, which sees every message first (`r.che
 What the gate refuses is in `test_gate.py`; here is what it lets through.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
 import pytest
 
 from protosim import program
+from protosim.adapters import go
 from protosim.score import judge as judges
 from protosim.score import pool as pools
 from protosim.score.suite import load_suite, load_task, secret, trials
@@ -192,6 +197,26 @@ BOMBS = {
 @pytest.mark.parametrize("what", BOMBS)
 def test_a_source_that_is_hard_to_compile(judge: Judge, reference: str, what: str) -> None:
     assert scores_nothing(judge, f"{reference}\n{BOMBS[what]}\n") == "compile_error"
+
+
+FOR_EVER = "".join(f"func g{i}[T any]() {{ g{i + 1}[[]T](); g{i + 1}[map[int]T]() }}\n" for i in range(40))
+
+
+def test_a_source_that_compiles_for_ever_is_no_fault_of_the_machine(
+    judge: Judge, reference: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2^40 functions are made of these: the gate, which looks at each as it stands, has nothing to say."""
+    compile_, limits = go.Go.build, go.LIMITS
+
+    def build(self: go.Go, module: Path, package: str, into: Path, overlay: Mapping[Path, Path], *flags: object) -> str:
+        endless = any("g40" in text.read_text("utf-8") for text in overlay.values())
+        monkeypatch.setattr(go, "LIMITS", attrs.evolve(limits, seconds=1.0) if endless else limits)
+        return compile_(self, module, package, into, overlay, *flags)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(go.Go, "build", build)
+    result = judge(f"{reference}\n{FOR_EVER}func g40[T any]() {{}}\n\nvar _ = g0[int]\n")
+    assert (result.stage, result.score) == ("compile_error", 0)
+    assert result.sentence == "Go did not compile cmd/raft within 1 s"
 
 
 RAW = {

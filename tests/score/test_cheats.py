@@ -5,14 +5,17 @@ process of its own can do no more there than be a strange node; so a cheat on th
 node is caught, and one on the wrong source that nothing is gained.
 """
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
+from protosim import program
 from protosim.adapters import sandbox
 from protosim.score import judge as judging
 from protosim.score import pool as pools
-from tests.score.candidates import BUGS, REFERENCE, drifted, judge, shorten, with_bugs
+from protosim.score.suite import load_suite, load_task, secret, trials
+from tests.score.candidates import BUGS, REFERENCE, TASK, drifted, judge, shorten, with_bugs
 
 RIGHT, WRONG = "right", "wrong"
 
@@ -417,3 +420,26 @@ def test_who_sleeps_until_the_killing_runs_are_over_has_repaired_nothing(
     result = judge(with_bugs(bug).replace(awake, asleep + awake), tmp_path)
     assert (result.score, result.pass_rate) == (0, 0)
     assert any(failed["invariant"] == "activity" for failed in result.failures), result.sentence
+
+
+LEAVES = """
+class Looping(BaseException): pass
+class Left(BaseException): pass
+ASKED = []
+def f(self, src, m):
+    ASKED.append(m)
+    raise Left("and for ever") if len(ASKED) > 1 else Looping("once in each process")
+"""
+
+
+def test_who_leaves_what_it_is_asked_gets_no_more_retries_than_it_may_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that loops may say of other runs that it has left them, and these begin anew: in other processes."""
+    monkeypatch.setattr(judging, "WALL", 20.0)
+    task, using = load_task(TASK), secret()
+    short = [trial for trial in trials(task, load_suite(TASK, using), using) if trial.run.recipe == "votes_3"][:4]
+    with pools.bundle() as root, contextlib.closing(pools.Pool(pools.python(root, REFERENCE + LEAVES + HOOK))) as pool:
+        playing = judging.Judge(pool, program.reference(task.protocol))
+        outcomes = playing.play(short)
+        assert {outcome.ending for outcome in outcomes.values()} == {"timeout"}
+        assert playing.given_up == f"the candidate looped or was silent {judging.STRIKES} times"
+        assert {number // judging.MOST_BOOTS for number in pool.workers} == {0, 1}
