@@ -15,7 +15,7 @@ import (
 // reference's; or a .json file with a Launch, for a worker in any language. Without it the reference is judged.
 const CandidateVariable = "PROTOSIM_CANDIDATE"
 
-const largestSource = 1 << 20 // bytes
+const largestSource = 1 << 18 // bytes: as many as protosim takes
 
 // Candidate builds the host of a task's candidate, and says how it is started. The module lies in root; file is what a
 // candidate may replace, host the command that its package is built into.
@@ -72,10 +72,16 @@ func runGo(root string, arguments ...string) ([]byte, error) {
 func copyCandidate(named, copied string) error {
 	about, err := os.Lstat(named)
 	if err != nil {
+		if !filepath.IsAbs(named) {
+			err = fmt.Errorf("%w (a test runs in the folder of its suite: name the whole path)", err)
+		}
 		return fmt.Errorf("the candidate cannot be read: %w", err)
 	}
-	if !about.Mode().IsRegular() || about.Size() > largestSource {
-		return fmt.Errorf("the candidate %s is no file of at most %d bytes", named, largestSource)
+	if !about.Mode().IsRegular() {
+		return fmt.Errorf("the candidate %s is a folder, a link or a device: name the file itself", named)
+	}
+	if about.Size() > largestSource {
+		return fmt.Errorf("the candidate %s has %d bytes; %d are the most", named, about.Size(), largestSource)
 	}
 	source, err := os.ReadFile(named)
 	if err != nil {

@@ -109,7 +109,7 @@ func Test(t *testing.T, p *Protocol, suite []byte, candidate Launch) {
 	if named := os.Getenv(SuiteVariable); named != "" {
 		other, err := os.ReadFile(named)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("the suite that %s names cannot be read: %v", SuiteVariable, err)
 		}
 		suite = other
 	}
@@ -124,7 +124,7 @@ func Test(t *testing.T, p *Protocol, suite []byte, candidate Launch) {
 	outcomes := Play(p, scenarios, candidate)
 	if named := os.Getenv(ReportVariable); named != "" {
 		if err := writeReport(named, read.Task, scenarios, outcomes); err != nil {
-			t.Fatal(err)
+			t.Fatalf("the report that %s names cannot be written: %v", ReportVariable, err)
 		}
 	}
 	for i, outcome := range outcomes {

@@ -204,6 +204,7 @@ def shorten(
     def progress(left: int) -> None:
         tick(0, f"shortening: {plural(left, 'event')}")
 
+    progress(run.events)
     short = shrink(program, run.scenario, name, progress, wish, lambda: time.monotonic() > until)
     shorter = simulate(program, short.scenario) if short is not None else None
     return (short, shorter) if short is not None and shorter is not None and shorter.violation is not None else None

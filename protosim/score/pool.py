@@ -183,7 +183,7 @@ class Worker:
                 while self.outbox and not self.dead:
                     del self.outbox[: os.write(self.to, self.outbox)]
             except BrokenPipeError:
-                self.kill("it stopped to listen")
+                self.kill("it no longer listens")
 
     def _receive(self) -> bool:
         """Take some of what has come; whether it was anything."""

@@ -104,7 +104,9 @@ class Reader:
         except RecursionError:
             raise ValueError("a value is nested too deeply") from None
         if not fits:
-            raise ValueError(f"{shown(effect)} is no effect")
+            stranger = self._stranger(effect)
+            why = f": the disk has no field {shown(stranger)}" if stranger is not None else ""
+            raise ValueError(f"{shown(effect)} is no effect{why}")
         return effect
 
     def _fits(self, effect: Effect, ids: tuple[str, ...]) -> bool:
@@ -132,6 +134,17 @@ class Reader:
                 return _is_whole(op)
             case _:
                 return False
+
+    def _stranger(self, effect: Effect) -> str | None:
+        """The first field written that the disk does not have: a program of a user's own may have names of its own."""
+        match effect:
+            case (api.WRITE, tuple() as pairs):
+                named = [pair[0] for pair in pairs if type(pair) is tuple and pair]
+                return next((x for x in named if type(x) is str and x not in self.fields), None)
+            case (api.STORE | api.RESET, str() as field, *_) if field not in self.entries:
+                return field
+            case _:
+                return None
 
     def _is_field(self, pair: Any) -> bool:
         match pair:

@@ -83,6 +83,14 @@ ANSWERS = {
     "sends too few": ("answer([])", "does not answer 1 event,"),
     "sends what is no answer": ("answer([7])", "an answer is a list of effects and a list of refusals"),
     "sends what is no effect": ("answer([[[[99]], []]])", "(99,) is no effect, while n1 handled its start"),
+    "writes what the disk does not have": (
+        "answer([[[[1, ['', ['', 'currentTerm', 1]]]], []]])",
+        "is no effect: the disk has no field 'currentTerm', while n1 handled its start",
+    ),
+    "stores what the disk does not have": (
+        "answer([[[[2, 'entries', 0, ['']]], []]])",
+        "is no effect: the disk has no field 'entries', while n1 handled its start",
+    ),
     "sends an unknown message": ("answer([[[[0, 'n2', ['Veto', 1]]], []]])", "there is no message or value 'Veto'"),
 }
 
