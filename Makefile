@@ -78,7 +78,7 @@ twins: setup ## drive the Python and the Go of each protocol with the same event
 proofs: setup ## certify every proof problem, with every weakened specification; writes docs/proofs.md
 	$(RUN) -m protosim task check --jobs 2 --write
 
-# Twenty minutes of CPU time for all; one of them: make certificate-paxos_prepare
+# 24 minutes of CPU time for all; one of them: make certificate-paxos_prepare
 certificates: $(SCORED:%=certificate-%) ## judge candidates whose verdicts are known, of every task; writes docs/tasks.md
 
 certificate-%: setup

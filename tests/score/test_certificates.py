@@ -1,6 +1,6 @@
 """The certificates of tasks that runs judge: about what stands there now, and made by a certifier that bites.
 
-To measure all takes twenty minutes of CPU: `make certificates` does it. Here one hidden test of one task is tried.
+To measure all takes 24 minutes of CPU: `make certificates` does it. Here one hidden test of one task is tried.
 """
 
 import re
