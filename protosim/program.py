@@ -22,6 +22,8 @@ from protosim.errors import UserError
 from protosim.values import classes_of
 from protosim.watchdog import limited
 
+NAMED = 24  # names that an error lists, where none is like the one that was given
+
 
 @attrs.frozen(eq=False)
 class Program:
@@ -51,7 +53,8 @@ def nearest(name: str, known: Iterable[str], what: str) -> UserError:
     if close:
         advice = f"did you mean {', '.join(close[:-1])}{' or ' if close[1:] else ''}{close[-1]}?"
     else:
-        advice = f"there are: {', '.join(known)}." if known else "there is none."
+        more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
+        advice = f"there are: {', '.join(known[:NAMED])}{more}." if known else "there is none."
     return UserError(f"There is no {what} {name!r}: {advice}")
 
 

@@ -17,6 +17,7 @@ from protosim import counterexample, files, paths
 from protosim.commands.hunt import tell_saved
 from protosim.errors import UserError
 from protosim.output import Answer, Output, Status, Tick, command
+from protosim.proofs import problem
 from protosim.proofs.judge import Lemma
 from protosim.run import printable
 from protosim.score import again, batch, handed_out, language_of, score, verdicts
@@ -60,7 +61,8 @@ def run(args: argparse.Namespace, out: Output) -> Answer:
             "or where to write the source that is handed out (--handout FILE)."
         )
     if args.handout is not None:
-        files.write(Path(args.handout), handed_out(args.task, language_of(Path(args.handout))))
+        language = "" if problem.given(args.task) else language_of(Path(args.handout))
+        files.write(Path(args.handout), handed_out(args.task, language))
         ticket = paths.data("tasks") / args.task / "ticket.md"
         out.say(f"Wrote {args.handout}.{f' The ticket is {ticket}.' if ticket.is_file() else ''}")
         return Answer("ok", {"task": args.task, "handout": args.handout})
@@ -121,7 +123,8 @@ def judge(task: str, candidate: Path, out: Output) -> Result:
 
         def progress(done: int, total: int) -> None:
             nonlocal before
-            tick((done - before) / total, f"{done} of {plural(total, 'run')}")
+            then = "; now some of them again, and what else there is to ask" if done == total else ""
+            tick((done - before) / total, f"{done} of {plural(total, 'run')}{then}")
             before = done
 
         return score(task, candidate, progress=progress)

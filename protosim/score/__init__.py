@@ -157,5 +157,7 @@ _LANGUAGES = {"python": _python, "go": _go}
 
 
 def language_of(candidate: Path) -> str:
-    """By the file's name."""
+    """By the file's name. Raises UserError where it tells none."""
+    if candidate.suffix not in (".py", golang.SUFFIX):
+        raise UserError(f"{candidate} ends in neither .py nor {golang.SUFFIX}, which says what language it is in.")
     return "go" if candidate.suffix == golang.SUFFIX else "python"

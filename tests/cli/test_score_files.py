@@ -233,3 +233,13 @@ def test_a_batch_needs_a_task_and_a_folder_with_answers(cli: Cli) -> None:
     assert "did you mean fix_raft_safety" in cli("score", "fix_raft_safty", "--batch", "empty").err
     assert cli("score", TASK, "a.py", "--batch", "empty").code == 3
     assert "-o is for --batch and --run" in cli("score", TASK, "a.py", "--out", "log").err
+
+
+@pytest.mark.parametrize("name", ["raft.txt", "Raft.GO", "raft"])
+def test_a_file_whose_ending_names_no_language_has_no_score_and_nothing_is_written_to_it(name: str, cli: Cli) -> None:
+    shown = cli("score", TASK, "--handout", name)
+    assert (shown.code, Path(name).exists()) == (3, False)
+    Path(name).write_text(reference("raft").source, "utf-8")
+    shown = cli("score", TASK, name)
+    assert shown.code == 3
+    assert f"{name} ends in neither .py nor .go" in shown.err
