@@ -224,11 +224,20 @@ class Judge:
         return {game.trial.run.name: game.outcome for game in games if game.outcome is not None}
 
     def play_again(self, trials: Sequence[Trial], outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-        """The outcomes, after these runs were played once more: what went another way has failed."""
+        """The outcomes, after those of these runs that passed were played once more: what went another way has failed.
+
+        The first one is played in processes that see no other run. Runs that are played together share theirs, and
+        could carry messages for each other.
+        """
         if self.given_up:
             return dict(outcomes)
         self.progress = None
-        again = self.play(trials)
+        passed = [trial for trial in trials if outcomes[trial.run.name].ending == "passed"]
+        again = self.play(passed[1:])
+        together = self.pool
+        with contextlib.closing(Pool(together.launch, together.level)) as self.pool:
+            again |= self.play(passed[:1])
+        self.pool = together
         return {name: _confirmed(outcome, again.get(name)) for name, outcome in outcomes.items()}
 
     def _begin(self, trial: Trial, slot: int) -> Game:

@@ -443,3 +443,33 @@ def test_who_leaves_what_it_is_asked_gets_no_more_retries_than_it_may_loop(monke
         assert {outcome.ending for outcome in outcomes.values()} == {"timeout"}
         assert playing.given_up == f"the candidate looped or was silent {judging.STRIKES} times"
         assert {number // judging.MOST_BOOTS for number in pool.workers} == {0, 1}
+
+
+TELLS = """
+STARTED = []
+_start, _receive = Raft.start, Raft.receive
+def start(self):
+    STARTED.append(self)
+    _start(self)
+def f(self, src, m):
+    if type(m) is Vote and m.term < 0:
+        return  # it tells of another run
+    if len(STARTED) > 1 and not hasattr(self, "told"):
+        self.told = True
+        self.send(src, Vote(-len(STARTED), False))
+    _receive(self, src, m)
+Raft.start = start
+"""
+
+
+def test_a_run_that_carries_messages_for_another_goes_another_way_alone() -> None:
+    """Processes hold a node of each run, so what two nodes of one run must not share could go by way of another."""
+    task, using = load_task(TASK), secret()
+    suite = load_suite(TASK, using)
+    whole = [trial for trial in trials(task, suite, using) if trial.run.recipe == "chaos_hunter_3"][:2]
+    with pools.bundle() as root, contextlib.closing(pools.Pool(pools.python(root, REFERENCE + TELLS + HOOK))) as pool:
+        playing = judging.Judge(pool, program.reference(task.protocol))
+        once = playing.play(whole)
+        assert {outcome.ending for outcome in once.values()} == {"passed"}
+        again = playing.play_again(whole[:1], once)
+        assert again[whole[0].run.name].sentence == judging.CHANCE
