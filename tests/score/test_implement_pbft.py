@@ -3,8 +3,8 @@
 import pytest
 
 from protosim.program import from_source, load, reference
+from protosim.score.again import played
 from protosim.score.suite import Trial, load_suite, load_task, secret, trials
-from tests.score.candidates import played
 
 TASK = "implement_pbft"
 BREAKS = {

@@ -9,9 +9,10 @@ from mutations import DriftKind, Edit, Mutation, Replace, Site, engine
 from protosim import paths
 from protosim.program import from_source, load, reference
 from protosim.score import handed_out
+from protosim.score.again import played
 from protosim.score.calibrate import Subset, subsets
 from protosim.score.suite import Trial, load_suite, load_task, secret, tasks, trials
-from tests.score.candidates import judge, played, shorten
+from tests.score.candidates import judge, shorten
 
 SHORT = [
     pytest.param(name, left, source, id=f"{name}-{'+'.join(sorted(left))}")
