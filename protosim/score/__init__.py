@@ -38,9 +38,9 @@ def score(task: str, candidate: Path, *, progress: Progress | None = None) -> Re
     started = time.monotonic()
     if _is_proof(task):
         return attrs.evolve(proof.score(task, candidate), seconds=round(time.monotonic() - started, 3))
-    what, using, language = load_task(task), secret(), language_of(candidate)
+    what, using = load_task(task), secret()
     suite = load_suite(task, using)
-    raw = gates.fetch(candidate)
+    raw, language = gates.fetch(candidate), language_of(candidate)
     try:
         found = _score(what, suite, using, language, raw, progress)
     except (OSError, MemoryError) as error:
