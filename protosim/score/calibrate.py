@@ -5,20 +5,24 @@ A run of kind "kill" is taken if over all subsets of the task's bugs (of an `imp
 the wrong implementations) it fails if and only if its own bug is in the subset: for a seed, let `by` be the event by
 which every subset with the bug has failed, and `until` the first event at which one without it fails; where `by` comes
 well before `until`, a run that ends between them is such a run. Other runs are taken if the reference passes them with
-room to spare. In each run of a recipe that names a cause, that mutant fails by itself. It takes minutes: seeds that
-need one bug and excuse all others are rare.
+room to spare. In each run of a recipe that names a cause, that mutant fails by itself; where the recipe lets it sleep,
+it fails although it is correct for longer than the runs that detect bugs take. It takes minutes: seeds that need one
+bug and excuse all others are rare.
 """
 
 import argparse
 import functools
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 
 import attrs
 
+from mutations import Site, find
+from mutations.operators import DROP_CHECK
 from protosim import files
 from protosim.errors import UserError
 from protosim.program import Program, from_source, load, reference
@@ -99,14 +103,31 @@ def _sound(run: Run) -> bool:
     return not run.violation and not run.failure and run.linearizable in ("linearizable", "not checked")
 
 
-def shows(cause: str, protocol: str, scenario: Scenario, found: Found) -> bool:
-    """Whether the run fails by the recipe's cause alone, if it names one."""
-    return not cause or ends(_mutant(protocol, cause), scenario, int(str(found["events"]))) is not None
+def shows(recipe: Recipe, protocol: str, scenario: Scenario, found: Found) -> bool:
+    """Whether the run fails by the recipe's cause alone, if it names one; however long that sleeps."""
+    events = int(str(found["events"]))
+    return all(ends(drifted, scenario, events) is not None for drifted in mutants(protocol, recipe))
+
+
+def mutants(protocol: str, recipe: Recipe) -> list[Program]:
+    """What fails in each of the recipe's runs, beside what it kills."""
+    return [_mutant(protocol, recipe.cause, sleep) for sleep in recipe.sleeps or (0,) if recipe.cause]
 
 
 @functools.cache
-def _mutant(protocol: str, id: str) -> Program:
-    return load(protocol, (id,))
+def _mutant(protocol: str, cause: str, sleep: int) -> Program:
+    """The reference with the cause alone; or one whose check is dropped only after so many µs, when the short runs that
+    detect a bug are over. Raises UserError where the cause is not a check that is dropped."""
+    if not sleep:
+        return load(protocol, (cause,))
+    source = reference(protocol).source
+    edits = find(protocol, cause, source).edits
+    check = "|".join(edit.which for edit in edits if isinstance(edit, Site) and edit.operator == DROP_CHECK)
+    line, later = rf"^( +(?:{check})=)(.+?),( *#.*)?$", rf"\1(\2) or self.now >= {sleep},\3"
+    late, times = re.subn(line, later, source, flags=re.MULTILINE)
+    if not check or times != len(edits):
+        raise UserError(f"{cause} does not just drop checks: in task.toml, its recipe cannot say how long it sleeps.")
+    return from_source(protocol, late)
 
 
 def try_plain(program: Program, recipe: Recipe, scenario: Scenario) -> Found | None:
@@ -140,7 +161,7 @@ def attempt(task: Task, recipe: Recipe, using: Secret, counter: int) -> Found | 
         found = try_kill(_programs, recipe, scenario)
     else:
         found = try_plain(_programs[frozenset()], recipe, scenario)
-    return found if found and shows(recipe.cause, task.protocol, scenario, found) else None
+    return found if found and shows(recipe, task.protocol, scenario, found) else None
 
 
 def search(task: Task, recipe: Recipe, using: Secret, workers: Executor) -> Iterator[SubRun]:

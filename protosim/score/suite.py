@@ -45,6 +45,7 @@ class Recipe:
     kind: Kind
     kills: str = ""  # kill: the bug that its runs detect
     cause: str = ""  # a mutant that fails in its runs too: kill: a part of that bug; else: what a repair may get wrong
+    sleeps: tuple[int, ...] = ()  # in µs: they fail too where the check that the cause drops holds for so long first
     despite: tuple[str, ...] = ()  # kill: bugs of an `impl` task that break nearly every run, and so its runs too
     per_test: int = 1
     nodes: int = 3

@@ -14,6 +14,7 @@ from protosim import program
 from protosim.adapters import sandbox
 from protosim.score import judge as judging
 from protosim.score import pool as pools
+from protosim.score.again import played
 from protosim.score.suite import load_suite, load_task, secret, trials
 from tests.score.candidates import BUGS, REFERENCE, TASK, drifted, judge, shorten, with_bugs
 
@@ -420,6 +421,32 @@ def test_who_sleeps_until_the_killing_runs_are_over_has_repaired_nothing(
     result = judge(with_bugs(bug).replace(awake, asleep + awake), tmp_path)
     assert (result.score, result.pass_rate) == (0, 0)
     assert any(failed["invariant"] == "activity" for failed in result.failures), result.sentence
+
+
+COMMIT = "commit_current_term=self.term_at(index) == self.disk.term,"
+STALE_VOTE = "vote_response_current=m.term == self.disk.term,"
+MAJORITY = "replicated_on_majority=self.is_majority(self.holders(index)),"
+CAREFUL = {  # for 700 ms, when the runs that detect these bugs have ended
+    "checks terms before it commits": {COMMIT: f"{COMMIT[:-1]} or self.now >= 700 * MS,"},
+    "checks the terms of votes": {STALE_VOTE: f"{STALE_VOTE[:-1]} or self.now >= 700 * MS,"},
+    "commits what all have": {
+        COMMIT: "",
+        MAJORITY: "replicated_on_majority=len(self.holders(index)) > "
+        "(len(self.peers) if self.now < 700 * MS else self.cluster_size // 2),",
+    },
+}
+
+
+@pytest.mark.parametrize("edits", CAREFUL.values(), ids=list(CAREFUL))
+def test_who_is_careful_for_as_long_as_the_short_runs_take_is_found_in_the_long_ones(edits: dict[str, str]) -> None:
+    source = REFERENCE
+    for before, after in edits.items():
+        assert source.count(before) == 1
+        source = source.replace(before, after)
+    careful, task, using = program.from_source("raft", source), load_task(TASK), secret()
+    late = [t for t in trials(task, load_suite(TASK, using), using) if t.run.recipe.startswith("late_")]
+    failed = {trial.run.test for trial in late if played(careful, trial).ending != "passed"}
+    assert len(failed) >= 0.4 * task.tests
 
 
 LEAVES = """
