@@ -47,7 +47,7 @@ demo: setup ## the whole idea in a minute: break Raft, catch it, replay it, scor
 test: lint ## check style and types, then run every test
 	$(RUN) -m pytest -n 2
 
-thorough: setup ## the cases of heavy tests of which `make test` takes one in four
+thorough: setup ## the cases of heavy tests that `make test` leaves out
 	$(RUN) -m pytest -n 2 -m thorough
 
 lint: setup ## ruff, mypy --strict and pyright

@@ -29,7 +29,7 @@ def test_there_are_four() -> None:
 
 
 # What takes longer has a certificate, which is tested to be about the files that stand there.
-LONG = ("verify_replicated_kv", "verify_two_phase_commit")
+LONG = ("verify_distributed_lock", "verify_replicated_kv", "verify_two_phase_commit")
 
 
 @pytest.mark.parametrize(
