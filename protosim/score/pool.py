@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 import attr
 import attrs
 
-from protosim.adapters import enter, sandbox
+from protosim.adapters import confined, enter, sandbox
 from protosim.adapters.sandbox import Level, Limits
 from protosim.errors import UserError
 from protosim.score import step
@@ -216,15 +216,15 @@ class Worker:
 
 def cpu_of(process: int) -> float:
     """Seconds of CPU time of a process and of all that descend from it, whom nobody may wait for; 0 without /proc."""
+    return sum(map(_own_cpu_of, (process, *confined.descendants(process))))
+
+
+def _own_cpu_of(process: int) -> float:
     try:
-        with open(f"/proc/{process}/stat") as file:
-            numbers = file.read().rpartition(")")[2].split()
-        with open(f"/proc/{process}/task/{process}/children") as file:
-            children = file.read().split()
+        numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
-    own = sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(cpu_of(int(child)) for child in children)
+    return sum(map(int, numbers[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _waited() -> float:
