@@ -1,7 +1,5 @@
 """Each task that is known in Go: the reference solves it, and what falls short is told exactly what is missing."""
 
-import itertools
-
 import pytest
 
 from mutations import catalogue
@@ -10,6 +8,7 @@ from protosim.adapters.go import Go
 from protosim.program import reference as in_python
 from protosim.run import simulate
 from protosim.score import Result, golang, handed_out
+from protosim.score.candidates import short
 from protosim.score.suite import load_suite, load_task, secret, tasks, trials
 from protosim.score.twins import twins
 from tests.go.conftest import TASK, Judge
@@ -37,14 +36,7 @@ def changed(source: str) -> str:
     return source.replace(before, after)
 
 
-def short_of(task: str) -> list[tuple[str, ...]]:
-    """The bugs that a repair may leave; of an `impl` task one wrong body at a time."""
-    what = load_task(task)
-    sizes = range(1, len(what.bugs)) if what.kind == "fix" else [1]
-    return [left for size in sizes for left in itertools.combinations(what.bugs, size)]
-
-
-SHORT = sampled((task, left) for task in OTHERS for left in short_of(task))
+SHORT = sampled((task, left) for task in OTHERS for left in short(load_task(task)))
 
 
 def drifts() -> list[tuple[str, str]]:
@@ -141,7 +133,7 @@ def test_three_scores_of_a_candidate_in_go_are_the_same(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     shorten(monkeypatch, 1, ("kill",), task)
-    first, *others = [without_timings(judge(with_bugs(task, short_of(task)[-1]), task)) for _ in range(3)]
+    first, *others = [without_timings(judge(with_bugs(task, short(load_task(task))[-1]), task)) for _ in range(3)]
     assert others == [first, first]
 
 

@@ -1,7 +1,6 @@
 """Candidates for the tests: the reference or the handed-out source, with something added."""
 
 import functools
-import itertools
 from pathlib import Path
 
 import attrs
@@ -11,6 +10,7 @@ import protosim.score
 from mutations import engine, find
 from protosim.program import reference
 from protosim.score import Result, handed_out, score
+from protosim.score.candidates import short
 from protosim.score.suite import Suite, Task, load_suite, load_task, secret
 
 TASK = "fix_raft_safety"
@@ -34,8 +34,7 @@ def with_bugs(*bugs: str) -> str:
 
 def proper_subsets() -> list[tuple[str, ...]]:
     """Every set of bugs that a partial repair can leave."""
-    sizes = range(1, len(BUGS))
-    return [left for size in sizes for left in itertools.combinations(BUGS, size)]
+    return short(load_task(TASK))
 
 
 def judge(source: str | bytes, folder: Path, task: str = TASK) -> Result:

@@ -11,27 +11,14 @@ from protosim.program import from_source, reference
 from protosim.score import handed_out
 from protosim.score.again import played
 from protosim.score.calibrate import Subset, mutants, subsets
+from protosim.score.candidates import short
 from protosim.score.suite import Trial, load_suite, load_task, secret, tasks, trials
 from tests.sampling import sampled
 from tests.score.candidates import judge, shorten
 
-
-@functools.cache
-def sources(name: str) -> dict[Subset, str]:
-    return subsets(load_task(name))
-
-
 OTHERS = [name for name in tasks() if name != "fix_raft_safety"]  # tests/score/test_score.py has that one
 
-SHORT = sampled(
-    (
-        (name, tuple(sorted(left)))
-        for name in OTHERS
-        for left in sources(name)
-        if left and (load_task(name).kind == "impl" or len(left) < len(load_task(name).bugs))
-    ),
-    every=2,
-)
+SHORT = sampled(((name, left) for name in OTHERS for left in short(load_task(name))), every=2)
 
 WRONG: dict[str, dict[str, tuple[Edit, ...]]] = {  # repairs that are nearly right
     "twopc_crash": {
@@ -92,6 +79,11 @@ def test_the_reference_solves_the_task(name: str, tmp_path: Path, monkeypatch: p
     result = judge(reference(task.protocol).source, tmp_path, name)
     assert (result.stage, result.score, result.failures) == ("scored", 1.0, [])
     assert result.bugs == dict.fromkeys(task.bugs, "fixed")
+
+
+@functools.cache
+def sources(name: str) -> dict[Subset, str]:
+    return subsets(load_task(name))
 
 
 @pytest.mark.parametrize(("name", "bugs"), SHORT)
